@@ -1,14 +1,14 @@
-# The service in a container. Its data is in /data: mount a volume there.
+# The service in a container. Its data is in /data; mount a volume there.
 #
 #   docker build -t molrun .
 #   docker run --init -p 8080:8080 -v molrun:/data molrun
 #   docker exec CONTAINER molrun key create --organization lab --email ann@lab.example
 #
-# Jobs end with the container; those whose algorithm has retries go on in the next one.
-# Docker's filter of system calls keeps bubblewrap from giving each job a sandbox. To allow
-# it: --security-opt seccomp=unconfined --security-opt systempaths=unconfined. Without it, the
-# container itself is all that confines jobs; `molrun doctor` says which.
-# web/deploy/compose.yaml runs it behind nginx with HTTPS.
+# Jobs end with the container; those whose algorithm has retries are retried in the next one.
+# Docker's seccomp filter prevents bubblewrap from running jobs in a sandbox. To allow it, use
+# --security-opt seccomp=unconfined --security-opt systempaths=unconfined. Without these options,
+# only the container confines jobs; `molrun doctor` shows the isolation in force.
+# web/deploy/compose.yaml runs the image behind nginx with HTTPS.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// createKey issues a key that expires after a time, or never if that is 0.
+// createKey issues a key that expires after a time; 0 means never.
 func (s *site) createKey(expires time.Duration) (key string, rec *apikey.Key) {
 	s.t.Helper()
 	key, rec, err := s.Accounts.CreateKey(s.t.Context(), app.Operator(), access.KeyRequest{Organization: "lab", Email: "Ann@Lab.example", Role: apikey.Admin, Expires: expires})
@@ -143,7 +143,7 @@ func TestLastUseOfAKeyIsSavedInTheBackground(t *testing.T) {
 	s.Advance(time.Hour)
 	s.wantRefused("a mistyped key", key[:len(key)-1])
 	must.OK(t, s.Accounts.SaveKeyUses(t.Context()))
-	must.Equal(t, "the last use after a refusal", s.keyRecord(rec.ID).LastUsedAt, first)
+	must.Equal(t, "the last use after a rejection", s.keyRecord(rec.ID).LastUsedAt, first)
 	s.wantAccepted("the key", key)
 	must.OK(t, s.Accounts.SaveKeyUses(t.Context()))
 	if got := s.keyRecord(rec.ID).LastUsedAt; got.Sub(first.Time) < time.Hour {

@@ -10,17 +10,17 @@ import (
 	"molrun/app/base/fault"
 )
 
-// MaxAfter is how many jobs one job may name to wait for.
+// MaxAfter is the maximum number of jobs that a job can list as dependencies.
 const MaxAfter = 100
 
-// After names jobs that must have finished before a job starts.
+// After lists the jobs that must finish before a job starts.
 type After struct {
 	Names []string
-	Any   bool // they may also have failed
+	Any   bool // jobs that have failed count, too
 }
 
-// dependencies finds the jobs that a job is to start after, and drops those that it
-// need not wait for any more. at is the path of their names.
+// dependencies looks up the jobs that a new job starts after and drops those already
+// satisfied. at is the path of their names in the request.
 func (p *plan) dependencies(ctx context.Context, after After, own string, at ...any) (waits []Dependency, err error) {
 	if n := len(after.Names); n == 0 {
 		return nil, nil
@@ -45,8 +45,8 @@ func (p *plan) dependencies(ctx context.Context, after After, own string, at ...
 	return waits, err
 }
 
-// dependency finds one of the jobs that a job is to start after, nil if it need not
-// be waited for, or says what is wrong with its name.
+// dependency looks up one of the jobs that a new job starts after. It returns nil if
+// there is no need to wait for it, or what is wrong with its name.
 func (p *plan) dependency(tx Tx, after After, i int, own string) (w *Dependency, wrong fault.Field, err error) {
 	name := after.Names[i]
 	if name == own {
@@ -62,13 +62,14 @@ func (p *plan) dependency(tx Tx, after After, i int, own string) (w *Dependency,
 	switch {
 	case errors.Is(err, fault.NotFound):
 		return nil, fault.Field{Type: "unknown", Msg: fmt.Sprintf("there is no job %q in your organization; submit it first", name)}, nil
-	case err != nil || d.satisfies(after.Any):
+	case err != nil || d.satisfiesDependency(after.Any):
 		return nil, wrong, err
 	}
 	return &Dependency{d.ID, name, after.Any}, wrong, nil
 }
 
-// mergeWaits adds jobs to those whose results are read, which have to be COMPLETED.
+// mergeWaits adds the dependencies in after to those whose results are read, which must
+// be COMPLETED.
 func mergeWaits(read, after []Dependency) (all []Dependency) {
 	for _, w := range slices.Concat(read, after) {
 		if !slices.ContainsFunc(all, func(other Dependency) bool { return other.Job == w.Job }) {
@@ -84,11 +85,12 @@ func sameAfter(a, b *Job) bool {
 		(a.AfterAny == b.AfterAny || len(a.After) == 0)
 }
 
-// dependenciesRemain checks that no job that new jobs wait for was deleted since it
-// was found. The status of jobs that have finished since has to be propagated.
+// dependenciesRemain checks that no job that the new jobs wait for has been deleted since
+// it was looked up, and marks those that have finished since, so that their status is
+// propagated.
 func dependenciesRemain(tx Tx, first *Job, rows []EncodedJob) error {
 	checked := map[JobID]bool{}
-	isRow := func(id JobID) bool { // rows have rising IDs
+	isRow := func(id JobID) bool { // IDs of rows ascend
 		_, found := slices.BinarySearchFunc(rows, id, func(r EncodedJob, id JobID) int { return cmp.Compare(r.Job.ID, id) })
 		return found
 	}

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// submitAfter creates an echo job that waits for others.
+// submitAfter submits an echo job that waits for others.
 func (s *site) submitAfter(by app.Caller, name string, after app.After) shownJob {
 	s.t.Helper()
 	rec, err := s.trySubmitAfter(by, name, after)
@@ -30,7 +30,7 @@ func (s *site) trySubmitAfter(by app.Caller, name string, after app.After) (app.
 	return rec, err
 }
 
-// queued names the jobs that the runner finds in the queue.
+// queued returns the names of the jobs that the runner sees in the queue.
 func (s *site) queued() (names []string) {
 	s.t.Helper()
 	var ids []app.JobID
@@ -44,7 +44,7 @@ func (s *site) queued() (names []string) {
 	return names
 }
 
-// settleAll does what the runner does until nothing is left to be told.
+// settleAll propagates, as the runner does, until every dependent is up to date.
 func (s *site) settleAll() {
 	s.t.Helper()
 	for s.unsettled() {
@@ -61,7 +61,7 @@ func (s *site) unsettled() (some bool) {
 	return some
 }
 
-// standing returns a job's status, and why it waits or failed.
+// standing returns a job's status and why it waits or failed.
 func (s *site) standing(name string) string {
 	s.t.Helper()
 	j := s.job(chief, name)
@@ -96,18 +96,18 @@ func TestJobStartsWhenAllItWaitsForAreCompleted(t *testing.T) {
 	a, b := s.submit(ann, "a", `{}`), s.submit(bob, "b", `{}`)
 	c := s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
 	must.Equal(t, "c starts after", c.After, []string{"a", "b"})
-	must.Equal(t, "its place in the queue", s.queueOf("c"), `{"blockedBy":"dependency"}`)
+	must.Equal(t, "its position in the queue", s.queueOf("c"), `{"blockedBy":"dependency"}`)
 	s.wantStandings("at first", map[string]string{"c": `QUEUED waiting for job "a" and 1 more`})
 	must.Equal(t, "the queue", s.queued(), []string{"a", "b"})
 	wantCode(t, "claim a job that waits", must.Error3(s.Runs.Claim(t.Context(), c.ID, placement.Devices{}, app.ClaimLimit{})), fault.NotFound)
 
 	s.Run(a.ID, success())
 	s.wantStandings("after a", map[string]string{"c": `QUEUED waiting for job "b"`})
-	s.Run(b.ID, app.Ending{Lost: "the machine was restarted"}) // and is tried again
+	s.Run(b.ID, app.Ending{Lost: "the machine was restarted"}) // b is retried automatically
 	s.wantStandings("after a lost attempt of b", map[string]string{"c": `QUEUED waiting for job "b"`})
 	s.Run(b.ID, success())
 	s.wantStandings("after b", map[string]string{"c": "QUEUED"})
-	must.Equal(t, "its place in the queue", s.queueOf("c"), "")
+	must.Equal(t, "its position in the queue", s.queueOf("c"), "")
 	must.Equal(t, "the queue", s.queued(), []string{"c"})
 	s.Run(c.ID, success())
 	if got := s.job(ann, "c"); got.Status != app.Completed || len(got.After) != 2 {
@@ -136,14 +136,14 @@ func TestFailureReachesAllThatWait(t *testing.T) {
 
 	wantCode(t, "retry b before a", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
 	s.retry(ann, "a")
-	s.wantStandings("a is tried again", map[string]string{
+	s.wantStandings("a is retried", map[string]string{
 		"a": "QUEUED", "b": `QUEUED waiting for job "a"`, "c": "FAILED DEPENDENCY_FAILED", "d": "COMPLETED",
 	})
 	if f := s.job(bob, "c").Failure; !strings.Contains(f.Message, `Job "other", which this job depends on, failed`) {
-		t.Errorf("c failed because %q, want the one that is left", f.Message)
+		t.Errorf("c failed because %q, want the remaining dependency", f.Message)
 	}
 	s.retry(ann, "other")
-	s.wantStandings("other is tried again", map[string]string{"c": `QUEUED waiting for job "other" and 1 more`})
+	s.wantStandings("other is retried", map[string]string{"c": `QUEUED waiting for job "other" and 1 more`})
 	s.Run(other.ID, success())
 	s.Run(a.ID, success())
 	s.Run(s.job(ann, "b").ID, success())
@@ -157,7 +157,7 @@ func TestOnlyWhatFailedForADependencyIsReopened(t *testing.T) {
 	s.cancel(ann, "stopped")
 	s.Run(a.ID, failure())
 	s.retry(ann, "a")
-	s.wantStandings("a is tried again", map[string]string{"stopped": "FAILED STOPPED"})
+	s.wantStandings("a is retried", map[string]string{"stopped": "FAILED STOPPED"})
 	s.retry(ann, "stopped")
 	s.wantStandings("both are", map[string]string{"stopped": `QUEUED waiting for job "a"`})
 	s.Run(a.ID, success())
@@ -173,7 +173,7 @@ func TestSubmissionAfterAFailedJobFailsAndFollowsItsRetry(t *testing.T) {
 	s.submitAfter(ann, "c", app.After{Names: []string{"a"}, Any: true})
 	s.wantStandings("submitted", map[string]string{"c": "QUEUED"})
 	s.retry(ann, "a")
-	s.wantStandings("a is tried again", map[string]string{"b": `QUEUED waiting for job "a"`})
+	s.wantStandings("a is retried", map[string]string{"b": `QUEUED waiting for job "a"`})
 }
 
 func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
@@ -187,7 +187,7 @@ func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
 	s.submitAfter(ann, "report", app.After{Names: []string{"screen"}})
 	must.Equal(t, "the queue", s.queued(), []string{"prep"})
 	if n, err := s.Lists.FailingDependants(t.Context(), ann, "prep"); n != 3 || err != nil {
-		t.Errorf("%d jobs fall with prep, %v; want both rows, and what waits for their batch", n, err)
+		t.Errorf("%d jobs fail with prep, %v; want both rows and the dependents of their batch", n, err)
 	}
 	s.Run(prep.ID, success())
 	must.Equal(t, "the queue", s.queued(), []string{"screen-1", "screen-2"})
@@ -196,7 +196,7 @@ func TestJobsWaitForAWholeBatchAndRowsForAJob(t *testing.T) {
 	s.Run(two, failure())
 	s.wantStandings("a row failed", map[string]string{"report": "FAILED DEPENDENCY_FAILED"})
 	s.retry(ann, "screen")
-	s.wantStandings("the batch is tried again", map[string]string{"report": `QUEUED waiting for job "screen"`})
+	s.wantStandings("the batch is retried", map[string]string{"report": `QUEUED waiting for job "screen"`})
 	s.Run(two, success())
 	must.Equal(t, "the queue", s.queued(), []string{"report"})
 }
@@ -208,7 +208,7 @@ func TestCancelTellsWhoFallsOrSparesThem(t *testing.T) {
 	s.submitAfter(ann, "c", app.After{Names: []string{"a", "b"}})
 	s.submitAfter(ann, "end", app.After{Names: []string{"a"}, Any: true})
 	if n, err := s.Lists.FailingDependants(t.Context(), ann, "a"); n != 2 || err != nil {
-		t.Errorf("%d jobs fall with a, %v; want b and c", n, err)
+		t.Errorf("%d jobs fail with a, %v; want b and c", n, err)
 	}
 	s.cancelAlone(ann, "a")
 	s.wantStandings("a is cancelled alone", map[string]string{
@@ -241,7 +241,7 @@ func TestDependantsAreSparedOnce(t *testing.T) {
 	s.cancelAlone(ann, "a")
 	s.retry(ann, "a")
 	s.Run(a.ID, failure())
-	s.wantStandings("a was tried again and failed", map[string]string{"b": "FAILED DEPENDENCY_FAILED"})
+	s.wantStandings("a was retried and failed", map[string]string{"b": "FAILED DEPENDENCY_FAILED"})
 }
 
 func TestBatchIsCancelledAlone(t *testing.T) {
@@ -251,7 +251,7 @@ func TestBatchIsCancelledAlone(t *testing.T) {
 	s.submitAfter(ann, "one", app.After{Names: []string{"screen-1"}})
 	for name, want := range map[string]int{"screen": 2, "screen-1": 2, "screen-2": 1} {
 		if n, err := s.Lists.FailingDependants(t.Context(), ann, name); n != want || err != nil {
-			t.Errorf("%d jobs fall with %s, %v; want %d", n, name, err, want)
+			t.Errorf("%d jobs fail with %s, %v; want %d", n, name, err, want)
 		}
 	}
 	s.cancelAlone(ann, "screen")
@@ -259,11 +259,11 @@ func TestBatchIsCancelledAlone(t *testing.T) {
 	s.wantStandings("the batch is cancelled alone", waiting)
 	s.retry(ann, "screen-1")
 	s.Run(s.job(ann, "screen-1").ID, success())
-	s.wantStandings("a row is tried again", map[string]string{"all": "FAILED DEPENDENCY_FAILED", "one": "QUEUED"})
+	s.wantStandings("a row is retried", map[string]string{"all": "FAILED DEPENDENCY_FAILED", "one": "QUEUED"})
 }
 
-// TestDependantsAreToldInSteps has more dependants than one transaction tells, and
-// a service that is restarted in between.
+// TestDependantsAreToldInSteps has more dependents than one transaction handles, and
+// restarts the service in between.
 func TestDependantsAreToldInSteps(t *testing.T) {
 	const rows = 250
 	s := newSite(t)
@@ -276,17 +276,17 @@ func TestDependantsAreToldInSteps(t *testing.T) {
 
 	s.Run(a.ID, failure())
 	if n := count(app.Failed); n == 0 || n == rows {
-		t.Errorf("the first transaction told %d, want some", n)
+		t.Errorf("the first transaction updated %d dependents, want some", n)
 	}
 	wantCode(t, "delete a", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
-	must.OK(t, must.Error2(s.Jobs.Retry(t.Context(), ann, "a"))) // while the others are still to be told
+	must.OK(t, must.Error2(s.Jobs.Retry(t.Context(), ann, "a"))) // while dependents are still to be updated
 	s.Run(a.ID, failure())
 	s.settleAll()
 	must.Equal(t, "how many failed", count(app.Failed), rows)
 	s.retry(ann, "a")
-	s.Run(a.ID, success()) // while some are still to be reopened
+	s.Run(a.ID, success()) // while some dependents are still to be requeued
 	wantCode(t, "delete a now", s.Jobs.Delete(t.Context(), ann, "a"), fault.FileInUse)
-	s.Service = s.Offering(s.Store, app.Options{}, echoFile)
+	s.Service = s.WithOptions(s.Store, app.Options{}, echoFile)
 	s.settleAll()
 	must.Equal(t, "how many are queued", len(s.queued()), rows)
 }
@@ -307,7 +307,7 @@ func TestRetryOfABatchTakesItsRowsInAnyOrder(t *testing.T) {
 	for _, name := range []string{"b-3", "b-2", "b-1"} {
 		s.Run(s.job(ann, name).ID, success())
 	}
-	wantCode(t, "retry what waits for another job", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
+	wantCode(t, "retry a job that waits for another", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.DependencyFailed)
 	s.retry(ann, "outside")
 	s.Run(outside.ID, success())
 	s.Run(s.job(ann, "b-4").ID, success())
@@ -341,7 +341,7 @@ func TestWaitersAreWokenWithTheirDependency(t *testing.T) {
 	})
 }
 
-// report is a job of a pipeline that reads a file of prep and waits for the end of run.
+// report is a pipeline job that reads a file of prep and waits for run to finish.
 func report(t *testing.T) app.PipelineJob {
 	return app.PipelineJob{Name: "report", Type: "echo", Settings: parseJSON(t, `{"input":"job:prep/a.txt"}`), After: &app.After{Names: []string{"run"}, Any: true}}
 }
@@ -353,7 +353,7 @@ func TestRetryWaitsAgainForTheEndOfWhatFellToo(t *testing.T) {
 	fell := "FAILED DEPENDENCY_FAILED"
 	s.wantStandings("prep failed", map[string]string{"middle": fell, "run": fell, "report": fell})
 	s.retry(ann, "prep")
-	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
+	s.wantStandings("prep is retried", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`})
 	s.makes("prep", "a.txt", 1)
 	s.Run(s.job(ann, "middle").ID, success())
 	s.wantStandings("middle is done", map[string]string{"report": `QUEUED waiting for job "run"`})
@@ -361,31 +361,31 @@ func TestRetryWaitsAgainForTheEndOfWhatFellToo(t *testing.T) {
 	s.wantStandings("run has failed", map[string]string{"report": "QUEUED"})
 }
 
-// TestRetryDoesNotWaitForTheEndOfWhatStaysFailed retries one of two jobs that have
-// failed, and with them a third.
+// TestRetryDoesNotWaitForTheEndOfWhatStaysFailed retries one of two failed jobs, both
+// dependencies of a third that failed with them.
 func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
 	s := newSite(t)
 	s.submitPipeline("p", pipelineStep("other"), pipelineStep("prep"), pipelineStep("run", "other", "prep"), report(t))
 	s.Run(s.job(ann, "prep").ID, failure())
 	s.Run(s.job(ann, "other").ID, failure())
 	s.retry(ann, "prep")
-	s.wantStandings("prep is tried again", map[string]string{"run": "FAILED DEPENDENCY_FAILED", "report": `QUEUED waiting for job "prep"`})
+	s.wantStandings("prep is retried", map[string]string{"run": "FAILED DEPENDENCY_FAILED", "report": `QUEUED waiting for job "prep"`})
 	if s.unsettled() {
-		t.Error("some are still to be told")
+		t.Error("some dependents are not updated yet")
 	}
 }
 
-// TestRetryIsToldInOrder has a row that waits for the end of one further down. Each
-// transaction tells one dependant.
+// TestRetryIsToldInOrder has a row that depends on a later row, and handles one dependent
+// per transaction.
 func TestRetryIsToldInOrder(t *testing.T) {
 	s := newSite(t)
-	s.Service = s.Offering(s.Store, app.Options{PropagationStep: 1}, echoFile)
+	s.Service = s.WithOptions(s.Store, app.Options{PropagationStep: 1}, echoFile)
 	s.submitPipeline("p", report(t), pipelineStep("run", "prep"), pipelineStep("prep"))
 	s.Run(s.job(ann, "prep").ID, failure())
 	s.settleAll()
 	s.retry(ann, "prep")
 	s.settleAll()
-	s.wantStandings("prep is tried again", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`, "run": `QUEUED waiting for job "prep"`})
+	s.wantStandings("prep is retried", map[string]string{"report": `QUEUED waiting for job "prep" and 1 more`, "run": `QUEUED waiting for job "prep"`})
 }
 
 func TestRetryOfABatchWaitsForTheEndOfItsRows(t *testing.T) {

@@ -8,12 +8,12 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Algorithms lists the algorithms on offer.
+// Algorithms lists the available algorithms.
 type Algorithms struct{ *core }
 
-// List returns what is on offer, one entry per type.
+// List returns the available algorithms, one entry per type.
 func (s *Algorithms) List(by Caller) []algorithm.View {
-	views, offer := []algorithm.View{}, s.catalogue.Now()
+	views, offer := []algorithm.View{}, s.catalogue.Snapshot()
 	for _, typ := range offer.Types() {
 		a, _ := offer.Find(typ, "")
 		views = append(views, a.Summary(s.router.MissingFor(a, by.routed()), offer.VersionNames(typ)))
@@ -21,7 +21,7 @@ func (s *Algorithms) List(by Caller) []algorithm.View {
 	return views
 }
 
-// Get returns all about one algorithm; version "" is the default.
+// Get returns everything about one algorithm; version "" is the default.
 func (s *Algorithms) Get(by Caller, typ, version string) (*algorithm.View, error) {
 	a, ok := s.catalogue.Find(typ, version)
 	if !ok {
@@ -35,8 +35,8 @@ func (s *Algorithms) Get(by Caller, typ, version string) (*algorithm.View, error
 	return &view, nil
 }
 
-// Current returns the algorithm of a job as it is on offer now or, if that version is
-// not any more, the file that the job was validated against.
+// Current returns a job's algorithm as currently offered or, if that version is no longer
+// available, the file that the job was validated against.
 func (s *Algorithms) Current(ctx context.Context, j *Job) (*algorithm.File, error) {
 	if a, ok := s.catalogue.Find(j.Type, j.Version); ok {
 		return a, nil

@@ -12,31 +12,31 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// MaxBatchRows is how many jobs one batch may have.
+// MaxBatchRows is the maximum number of jobs in a batch.
 const MaxBatchRows = 10_000
 
-// BatchSubmission asks for a job made of subjobs, one for each of Rows. FanOut
-// says instead what to make them of.
+// BatchSubmission is a request for a job made of subjobs, one for each of Rows. FanOut,
+// if set, describes how to generate the rows instead.
 type BatchSubmission struct {
 	Name       string
 	Type       string
 	Version    string
-	Rows       []*strictjson.Value // settings, objects; nil where one is among Faults
-	RowNames   []string            // nil: <batchName>-1 …
-	FanOut     *fanout.Request     // nil: the rows are sent
+	Rows       []*strictjson.Value // settings objects; nil for one with an issue in Faults
+	RowNames   []string            // nil means <batchName>-1 …
+	FanOut     *fanout.Request     // nil if the request lists the rows
 	Priority   int
 	MaxRuntime int64
-	Labels     Labels // of the batch, not of its rows
-	After      After  // of every row
+	Labels     Labels // of the batch itself
+	After      After  // for every row
 	Body       *strictjson.Value
 	Faults     []fault.Field
 }
 
-// SubmitBatch queues all rows or none. Submitting the same body again returns
-// the existing batch.
+// SubmitBatch queues all rows or none. Submitting the same body again returns the
+// existing batch.
 func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) (rec Record, created bool, err error) {
 	sent := sentHash("batch", sub.Body)
-	rec, err = s.sentBefore(ctx, by, sub.Name, sent)
+	rec, err = s.findRepeated(ctx, by, sub.Name, sent)
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
@@ -49,7 +49,7 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 		last = newPlan(s.core, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
 		planned, err := last.planBatch(ctx, sub)
 		if err == nil && len(planned.makers) == 0 {
-			sub.Body, sub.Rows = nil, nil // large; a batch waits for its commit without them
+			sub.Body, sub.Rows = nil, nil // large, and not needed while waiting for the commit
 		}
 		return planned, err
 	})
@@ -58,14 +58,14 @@ func (s *Jobs) SubmitBatch(ctx context.Context, by Caller, sub BatchSubmission) 
 // SubmitPipeline queues all rows or none, as SubmitBatch does.
 func (s *Jobs) SubmitPipeline(ctx context.Context, by Caller, sub Pipeline) (rec Record, created bool, err error) {
 	sent := sentHash("batch", sub.Body)
-	rec, err = s.sentBefore(ctx, by, sub.Name, sent)
+	rec, err = s.findRepeated(ctx, by, sub.Name, sent)
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
 	return s.queue(ctx, sent, func() (*Planned, error) { return s.Planner().Pipeline(ctx, by, sub) })
 }
 
-// rowsMember names the member of the body that the rows come from.
+// rowsMember names the request member that defines the rows.
 func (sub *BatchSubmission) rowsMember() string {
 	if sub.FanOut != nil {
 		return fanout.Member
@@ -73,12 +73,12 @@ func (sub *BatchSubmission) rowsMember() string {
 	return "settings"
 }
 
-// batchRows checks a batch and returns the names and settings of its rows.
+// batchRows validates a batch and returns the names and settings of its rows.
 func (p *plan) batchRows(ctx context.Context, sub BatchSubmission) (names []string, rows []row, err error) {
 	p.checkLabels(sub.Labels)
 	at := func(row int) []any { return []any{"body", "settings", row} }
 	if sub.FanOut != nil {
-		at = func(int) []any { return []any{"body"} } // the faults say where
+		at = func(int) []any { return []any{"body"} } // each error has its own location
 		if err := p.expand(ctx, &sub); err != nil {
 			return nil, nil, err
 		}
@@ -114,7 +114,7 @@ func (p *plan) rowNames(sub BatchSubmission) []string {
 		case msg != "":
 			p.fault("value", msg, "jobNames", i)
 		case name == sub.Name:
-			p.fault("taken", "choose a name that differs from the batch's", "jobNames", i)
+			p.fault("taken", "choose a name other than the name of the batch", "jobNames", i)
 		case taken:
 			p.fault("taken", fmt.Sprintf("%q is already the name of job %d; choose another", name, first), "jobNames", i)
 		default:
@@ -137,8 +137,8 @@ func (p *plan) numberedNames(sub BatchSubmission) []string {
 	return names
 }
 
-// identify gives a batch and its rows their IDs, which rise in this order, so that rows
-// can refer to one another.
+// identify assigns ascending IDs to a batch and its rows, in this order, so that rows can
+// refer to one another.
 func (p *plan) identify(names []string, algorithmOf func(i int) *algorithm.File) {
 	p.siblings = make(map[string]sibling, len(names))
 	p.newIDs = []JobID{p.newJobID()}
@@ -148,7 +148,6 @@ func (p *plan) identify(names []string, algorithmOf func(i int) *algorithm.File)
 	}
 }
 
-// batch makes the parent and its subjobs.
 func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
 	parent := p.job(p.newIDs[0], name, row{executor: commonExecutor(rows), maxRuntime: p.maxRuntime})
 	parent.Counts = &Counts{Queued: len(rows)}
@@ -173,17 +172,17 @@ func (p *plan) batch(name string, names []string, rows []row) (*Job, []*Job) {
 	return parent, subjobs
 }
 
-// varyingOf returns the names of the settings in which new rows differ, defaults included.
+// varyingOf returns the names of the settings in which new rows differ, including
+// settings left at their defaults.
 func varyingOf(rows []*Job) []string {
 	settings := make([]json.RawMessage, len(rows))
 	for i, j := range rows {
 		settings[i] = j.Private.Normalized
 	}
-	names, _ := strictjson.Differing(settings) // they are valid
+	names, _ := strictjson.Differing(settings) // the settings are valid
 	return names
 }
 
-// rowWaits returns the jobs whose results each row reads.
 func rowWaits(rows []row) [][]Dependency {
 	waits := make([][]Dependency, len(rows))
 	for i, r := range rows {
@@ -192,7 +191,7 @@ func rowWaits(rows []row) [][]Dependency {
 	return waits
 }
 
-// commonExecutor names the executor of all rows, "" if they differ.
+// commonExecutor returns the executor of all rows, or "" if they differ.
 func commonExecutor(rows []row) string {
 	for _, r := range rows {
 		if r.executor != rows[0].executor {
@@ -202,7 +201,7 @@ func commonExecutor(rows []row) string {
 	return rows[0].executor
 }
 
-// expand makes the rows of a batch whose submission says what to make them of.
+// expand generates the rows of a batch from its fan-out request.
 func (p *plan) expand(ctx context.Context, sub *BatchSubmission) (err error) {
 	if p.algorithm == nil || p.faulty(fanout.Member) {
 		return nil
@@ -216,15 +215,16 @@ func (p *plan) expand(ctx context.Context, sub *BatchSubmission) (err error) {
 	return err
 }
 
-// placed puts the faults of an expanded row where the caller can mend them; it
-// leaves the faults of all others alone.
-func (p *plan) placed(row int, faults []fault.Field) []fault.Field {
+// locateFaults moves the errors of an expanded row to where the caller can fix them, and drops
+// those already reported for another row. Without an expansion it returns the errors
+// unchanged.
+func (p *plan) locateFaults(row int, faults []fault.Field) []fault.Field {
 	if p.expanded == nil {
 		return faults
 	}
 	var placed []fault.Field
 	for _, f := range faults {
-		if f, isNew := p.expanded.PlaceFault(row, f); isNew {
+		if f, isNew := p.expanded.LocateFault(row, f); isNew {
 			placed = append(placed, f)
 		}
 	}

@@ -21,7 +21,7 @@ func TestRefusedBatchCreatesNothing(t *testing.T) {
 	must.Equal(t, "faults of a bad row", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", rows...)))), []string{"[body settings 17 steps]"})
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Selection: listing.Selection{WholeOrganization: true}, Limit: 10})
 	must.OK(t, err)
-	must.Equal(t, "jobs exist after a refused batch", len(page.Records), 0)
+	must.Equal(t, "jobs exist after a rejected batch", len(page.Records), 0)
 }
 
 func TestAtMostAThousandFaultsOfABatchAreReported(t *testing.T) {
@@ -35,7 +35,7 @@ func TestAtMostAThousandFaultsOfABatchAreReported(t *testing.T) {
 	}
 }
 
-// wantBatch compares the status and counts of the batch "b".
+// wantBatch checks the status and counts of batch "b".
 func (s *site) wantBatch(when string, status app.Status, counts app.Counts) {
 	s.t.Helper()
 	if got := s.job(ann, "b"); got.Status != status || *got.Counts != counts {
@@ -72,8 +72,7 @@ func TestBatchStatusAndCountsFollowItsRows(t *testing.T) {
 	must.Equal(t, "resultBytes", *s.job(ann, "b").ResultBytes, 21)
 }
 
-// runUnseen takes a job through an attempt so short that only its end is
-// reported, not its start.
+// runUnseen runs an attempt so short that only its end is reported, not its start.
 func (s *site) runUnseen(name string, e app.Ending) {
 	s.t.Helper()
 	j, _, err := s.Runs.Claim(s.t.Context(), s.job(ann, name).ID, placement.Devices{}, app.ClaimLimit{})
@@ -96,7 +95,7 @@ func TestBatchStartsWithItsFirstRowEvenIfOnlyItsEndIsReported(t *testing.T) {
 	}
 }
 
-// Nodes report rows in another order than that of their times.
+// Nodes can report rows in a different order from that of their times.
 func TestTimesOfABatchAreThoseOfItsRows(t *testing.T) {
 	s := newSite(t)
 	s.submitBatch(ann, "b", `{"steps":1}`, `{"steps":2}`, `{"steps":3}`)
@@ -127,7 +126,7 @@ func TestCancelAndDeleteOfABatchApplyToAllRows(t *testing.T) {
 	for _, name := range []string{"b", "b-1", "b-2"} {
 		wantCode(t, "get "+name+" after delete", must.Error2(s.Jobs.Get(t.Context(), ann, name, 0)), fault.NotFound)
 	}
-	s.submitBatch(ann, "b", `{"steps":3}`, `{}`) // the names are free
+	s.submitBatch(ann, "b", `{"steps":3}`, `{}`) // the names are available again
 }
 
 func TestDeletingARowKeepsTheStatusOfItsBatch(t *testing.T) {

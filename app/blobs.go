@@ -11,46 +11,47 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Blobs stores files and signs links to them. Package blobs implements it.
+// Blobs stores files and signs links to them. It is implemented by package blobs.
 type Blobs interface {
 	// Link returns the signed path and query of a link, without the base URL.
 	Link(l Link) string
-	// RevokeLinks ends all links that a holder has been issued.
+	// RevokeLinks revokes all links issued to a holder.
 	RevokeLinks(holder string) error
-	// UploadPath returns the path of an upload's bytes.
+	// UploadPath returns the path of an uploaded file.
 	UploadPath(id UploadID, generation int) string
-	// JobDir returns the directory of a job: its attempts, result and manifest.
+	// JobDir returns the directory of a job, with its attempts, result and manifest.
 	JobDir(id JobID) string
-	// Manifest reads the manifest of a finished job, NotFound if there is none.
+	// Manifest reads the manifest of a finished job. It returns NotFound if there is
+	// none.
 	Manifest(id JobID) (*Manifest, error)
 	// ArchiveSize returns the length of an archive in bytes.
 	ArchiveSize(a Archive) (int64, error)
-	// Disk reports how full the disk is.
+	// Disk reports disk usage.
 	Disk() (Disk, error)
-	// JobSize returns the bytes of all files of a job, 0 if it has none.
+	// JobSize returns the total size of a job's files in bytes, 0 if it has none.
 	JobSize(id JobID) (int64, error)
-	// RemoveUpload and RemoveJob free the disk at once, or when the last download
-	// ends that has begun. Removing what is already gone is no error.
+	// RemoveUpload and RemoveJob free the disk space at once, or when the last download
+	// in progress ends. Removing something already removed is not an error.
 	RemoveUpload(id UploadID, generation int) error
 	RemoveJob(id JobID) error
-	// RemovePartial does the same for what has arrived of a file in parts.
+	// RemovePartial does the same for the received data of a resumable upload.
 	RemovePartial(id UploadID, generation int) error
 }
 
-// Disk is how full the disk of the data directory is.
+// Disk is the usage of the data directory's disk.
 type Disk struct {
-	Size    int64 `json:"size"`    // bytes in all
-	Free    int64 `json:"free"`    // of them, those that this process may still use
-	Reserve int64 `json:"reserve"` // of these, those that uploads and new jobs leave alone
+	Size    int64 `json:"size"`    // total bytes
+	Free    int64 `json:"free"`    // free bytes available to this process
+	Reserve int64 `json:"reserve"` // part of Free that uploads and new jobs must leave unused
 
-	// The same for files (inodes). Files is 0 if the file system sets no limit.
+	// The same for inodes. Files is 0 if the file system sets no limit.
 	Files        int64 `json:"files"`
 	FreeFiles    int64 `json:"freeFiles"`
 	ReserveFiles int64 `json:"reserveFiles"`
 }
 
-// Shortage says what is missing on the disk once that many more bytes are stored, ""
-// if nothing.
+// Shortage describes what runs short on the disk once that many more bytes are stored, or
+// returns "".
 func (d Disk) Shortage(more int64) string {
 	switch {
 	case d.Free-more < d.Reserve:
@@ -61,38 +62,38 @@ func (d Disk) Shortage(more int64) string {
 	return ""
 }
 
-// LinkKind says what a link leads to.
+// LinkKind is the kind of resource that a link gives access to.
 type LinkKind string
 
 // The kinds of links.
 const (
-	UploadPut   LinkKind = "put"     // the bytes of an upload, to be sent
-	UploadGet   LinkKind = "get"     // the bytes of an upload
+	UploadPut   LinkKind = "put"     // uploads a file
+	UploadGet   LinkKind = "get"     // an uploaded file
 	ResultGet   LinkKind = "file"    // one file of a job's result
 	ArchiveGet  LinkKind = "zip"     // a job's result as an archive
 	PartArchive LinkKind = "partzip" // a batch's completed rows as an archive
 )
 
-// Link is what a signed URL allows: one verb on one thing until a time.
+// Link is what a signed URL grants: one operation on one resource until a deadline.
 type Link struct {
 	Kind        LinkKind
 	ID          string    // of the upload or job
 	File        int       // of ResultGet: index in the manifest, which never changes
-	Inputs      bool      // of an archive: it has the input files, too
-	Files       Selection // of an archive of a share: what it has; no signed link has this
-	Filename    string    // what a download is called
+	Inputs      bool      // of an archive: includes the input files
+	Files       Selection // of a share's archive: the selected files; never set in signed links
+	Filename    string    // suggested name for a download
 	ContentType string    // of UploadPut: the only one accepted
-	Holder      string    // who asked for it, by the id of an API key; shares a bound on transfers
-	Issued      time.Time // when the holder was known to be allowed; zero is now
+	Holder      string    // ID of the requesting API key; its transfers share a limit
+	Issued      time.Time // when the holder's access was verified; zero means now
 	Expires     time.Time
 }
 
-// Download is an open file to send to a client, as long as it is then.
+// Download is an open file to send to a client, up to its size at that time.
 type Download struct {
 	Content  *os.File
-	Filename string // what it is saved as
-	ETag     string // in quotes; a weak one if the content may change
-	Holder   string // who asked for it, by the id of an API key; shares a bound on transfers
+	Filename string // setNames to save it under
+	ETag     string // quoted; weak if the content can change
+	Holder   string // ID of the requesting API key; its transfers share a limit
 }
 
 // Manifest lists the files of a completed job: its result, log and record.
@@ -100,8 +101,8 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"` // sorted by Name
 }
 
-// ManifestFile is one file. Name is what clients call it, Path is where it lies
-// below the job's directory.
+// ManifestFile is one file. Name is what clients call it; Path is its location relative
+// to the job's directory.
 type ManifestFile struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`
@@ -109,11 +110,11 @@ type ManifestFile struct {
 	CRC32  uint32 `json:"crc32"` // IEEE, as in zip
 	SHA256 string `json:"sha256"`
 
-	// Changed is when the file was written last, in seconds since 1970.
+	// Changed is when the file was last modified, in seconds since 1970.
 	Changed int64 `json:"changed"`
 }
 
-// Find returns the index of the file with this name, -1 if there is none.
+// Find returns the index of the file with this name, or -1 if there is none.
 func (m *Manifest) Find(name string) int {
 	for i := range m.Files {
 		if m.Files[i].Name == name {
@@ -123,23 +124,23 @@ func (m *Manifest) Find(name string) int {
 	return -1
 }
 
-// ArchiveForm is which archive of a job's result is meant.
+// ArchiveForm selects an archive of a job's result.
 type ArchiveForm struct {
-	Partial bool // the completed rows of a batch
-	Inputs  bool // with the input files
+	Partial bool // only the completed rows of a batch
+	Inputs  bool // includes the input files
 	Files   Selection
 }
 
-// Selection selects files of a result by their paths. One that ends with a slash
-// selects what is below that folder. An empty Selection selects all.
+// Selection selects files of a result by their paths. A path that ends with a slash
+// selects everything below that folder. An empty Selection selects all files.
 type Selection []string
 
-// except begins a first element of a Selection that is no path, but a pattern of those that must
-// be named.
+// except begins the first element of a Selection if that is not a path but a pattern:
+// files that match it must be selected by name.
 const except = "//"
 
-// WithoutRecords returns the selection without records of the job, or of the rows of a batch,
-// that it does not name: they reveal who had the job run, where and how.
+// WithoutRecords returns the selection without the records of the job, or of the rows of
+// a batch, unless they are selected by name: they reveal who ran the job, where and how.
 func (s Selection) WithoutRecords(j *Job) Selection {
 	pattern := except + "job.json"
 	if j.IsBatch() {
@@ -162,13 +163,13 @@ func (s Selection) Has(name string) bool {
 	return len(s) == 0 || slices.ContainsFunc(s, func(one string) bool { return strings.HasSuffix(one, "/") && strings.HasPrefix(name, one) })
 }
 
-// Archive is what an archive holds.
+// Archive describes the contents of an archive.
 type Archive struct {
 	Folders []Folder
 	Inputs  []InputFile // sorted by name, each once
 }
 
-// Jobs lists the jobs whose files an archive is made of, some of them several times.
+// Jobs returns the jobs whose files the archive contains. A job can occur several times.
 func (a Archive) Jobs() (ids []JobID) {
 	for _, f := range a.Folders {
 		ids = append(ids, f.Job)
@@ -181,15 +182,15 @@ func (a Archive) Jobs() (ids []JobID) {
 	return ids
 }
 
-// InputFile is an input as a file of an archive.
+// InputFile is an input as a file in an archive.
 type InputFile struct {
 	Name string
 	Reference
-	CRC32   uint32 // of an upload; of a result's file, the manifest knows it and Changed
+	CRC32   uint32 // only for an upload; a manifest has CRC32 and Changed of a result file
 	Changed int64  // when it was uploaded, in seconds since 1970
 }
 
-// Folder is a job's files within an archive, below Name if that is set.
+// Folder is a job's files in an archive, below Name if that is set.
 type Folder struct {
 	Name  string
 	Job   JobID

@@ -22,7 +22,7 @@ func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {
 		by       app.Caller
 		priority int
 		runtime  int64
-		fault    string // where, "" if it is accepted
+		fault    string // location, "" if accepted
 	}{
 		{by: ann, priority: 0},
 		{by: ann, priority: 1, fault: "priority"},
@@ -49,7 +49,7 @@ func TestPriorityAndMaximumRuntimeAreAcceptedUpToTheirBounds(t *testing.T) {
 	}
 }
 
-// TestBatchesHaveABoundedNumberOfJobs adds a fault to each, so that none is queued.
+// TestBatchesHaveABoundedNumberOfJobs adds an error to each batch so that none is queued.
 func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
 	s := newSite(t)
 	note := fault.Field{Loc: []any{"body", "note"}, Msg: "too long", Type: "value"}
@@ -69,8 +69,8 @@ func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
 	}
 }
 
-// TestReportsOfAnotherAttemptChangeNothing has a task that counts as lost report
-// after all, before and after the next attempt has begun.
+// TestReportsOfAnotherAttemptChangeNothing reports on a lost task late, before and after
+// the next attempt has started.
 func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
@@ -90,8 +90,8 @@ func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	must.Equal(t, "status", s.job(ann, "a").Status, app.Running)
 }
 
-// TestListedBatchesCarryABoundedNumberOfRows lists six batches of a little more
-// rows than one of them may show.
+// TestListedBatchesCarryABoundedNumberOfRows lists six batches, each with slightly more
+// rows than a list shows per batch.
 func TestListedBatchesCarryABoundedNumberOfRows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("submits 6,003 jobs")

@@ -9,15 +9,15 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Cancel stops a job, or all rows of a batch. A queued job fails at once; a
-// running one is stopped, and fails when its processes are gone. A finished job
-// stays as it is. Jobs that wait for it fail too. Of a large batch, no row starts any more,
-// and the rest fail little by little.
+// Cancel stops a job, or all rows of a batch. A queued job fails at once; a running one
+// is stopped and fails when its processes have exited. A finished job is unchanged. Jobs
+// that wait for it fail too. No further row of a large batch starts, and the remaining
+// rows fail in later transactions.
 func (s *Jobs) Cancel(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.cancel(ctx, by, name, false)
 }
 
-// CancelAlone is Cancel, but jobs that wait for it wait on, until it is tried again.
+// CancelAlone is Cancel, but jobs that wait for it keep waiting until it is retried.
 func (s *Jobs) CancelAlone(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.cancel(ctx, by, name, true)
 }
@@ -38,8 +38,8 @@ func (s *Jobs) cancel(ctx context.Context, by Caller, name string, keepDependant
 	})
 }
 
-// stop fails a queued job, and marks a claimed one for the runner to stop. The batch of which
-// it is a row is stored by the caller, unless it is nil.
+// stop fails a queued job and marks a claimed one for the runner to stop. If batch is not
+// nil, the job is one of its rows, and the caller stores the batch.
 func (c *core) stop(tx Tx, j *Job, a PendingChange, batch *Job) error {
 	from := j.Status
 	if from.Finished() || j.Private.Stop {
@@ -57,20 +57,20 @@ func (c *core) stop(tx Tx, j *Job, a PendingChange, batch *Job) error {
 	return err
 }
 
-// Retry queues a failed job again, or the failed rows of a batch: of a large one, some at once
-// and the others little by little.
+// Retry requeues a failed job, or the failed rows of a batch. Of a large batch, some rows
+// are requeued at once and the rest in later transactions.
 func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error) {
 	for begun := false; ; begun = true {
-		rec, again, err := s.tryAgain(ctx, by, name, begun)
+		rec, again, err := s.retryOnce(ctx, by, name, begun)
 		if err != nil || !again {
 			return rec, err
 		}
 	}
 }
 
-// tryAgain is Retry of a job, or of some rows of a batch. It reports whether none of those
-// could be tried again, and more are left.
-func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool) (rec Record, again bool, err error) {
+// retryOnce is Retry of a job, or of some rows of a batch. It reports whether no row could
+// be requeued although more rows remain.
+func (s *Jobs) retryOnce(ctx context.Context, by Caller, name string, begun bool) (rec Record, again bool, err error) {
 	rec, err = s.change(ctx, by, name, func(tx Tx, j *Job) error {
 		again = false
 		stopping, err := stoppingBatch(tx, j)
@@ -79,7 +79,7 @@ func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool)
 			return err
 		case stopping != nil:
 			return fault.Errorf(fault.JobNotFailed, "batch %q is still being cancelled; retry in a few seconds", stopping.Name)
-		case begun && j.Private.Pending == nil: // others have gone on with it
+		case begun && j.Private.Pending == nil: // another transaction completed the retry
 			return nil
 		case !j.IsBatch() && j.Status != Failed:
 			return fault.Errorf(fault.JobNotFailed, "job %q is %s; only a FAILED job can be retried", name, j.Status)
@@ -100,21 +100,22 @@ func (s *Jobs) tryAgain(ctx context.Context, by Caller, name string, begun bool)
 		switch {
 		case err != nil || did.retried > 0 || again:
 			return err
-		case did.refused != nil:
-			return did.refused
+		case did.retryError != nil:
+			return did.retryError
 		}
 		return fault.Errorf(fault.JobNotFailed, "no job of batch %q has failed; there is nothing to retry", name)
 	})
 	return rec, again, err
 }
 
-// retry queues a failed job again, or a row while all failed rows of its batch are tried
-// again, which the caller stores. It is refused if a file that it reads is gone, or another job has to be tried again first.
+// retry requeues a failed job. If batch is not nil, all failed rows of that batch are
+// being retried, the job is one of them, and the caller stores the batch. It returns an
+// error if an input file has been deleted or another job must be retried first.
 func (c *core) retry(tx Tx, j, batch *Job) error {
 	waits, blocking, err := remaining(tx, j, batch)
 	if err == nil && blocking == nil {
 		var gone int
-		if gone, err = goneReference(tx, j.Private.References); gone >= 0 {
+		if gone, err = deletedReference(tx, j.Private.References); gone >= 0 {
 			in := j.Inputs[gone]
 			return fault.Errorf(fault.InputRemoved, "the file %q of setting %q, which job %q reads, was deleted; upload it again and submit the job under another name", in.Filename, in.Setting, j.Name)
 		}
@@ -126,7 +127,7 @@ func (c *core) retry(tx Tx, j, batch *Job) error {
 		_, err = c.requeue(tx, j, waits, batch)
 		return err
 	case batch != nil:
-		// Rows that were tried again before it may wait for it.
+		// Rows retried earlier may be waiting for this one.
 		j.failDependency(*blocking, j.CompletedAt)
 		j.Private.Unpropagated = true
 		if err := tx.PutJob(j); err != nil {
@@ -136,12 +137,12 @@ func (c *core) retry(tx Tx, j, batch *Job) error {
 	return fault.Errorf(fault.DependencyFailed, "job %q waits for job %q, which has failed or was deleted; retry %q first", j.Name, blocking.Name, blocking.Name)
 }
 
-// Pin exempts a job, or a batch with all its rows, from retention and prune. It
-// can still be deleted by hand. Pin is idempotent.
+// Pin exempts a job, or a batch with all its rows, from retention and prune. The job can
+// still be deleted manually. Pin is idempotent.
 func (s *Jobs) Pin(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.change(ctx, by, name, func(tx Tx, j *Job) error {
 		if j.Pinned {
-			return nil // the first user who pinned it stays on record
+			return nil // keep the first user who pinned it
 		}
 		j.Pinned, j.Private.PinnedBy, j.Private.PinnedAt = true, by.Email, unit.At(s.now())
 		return tx.PutJob(j)
@@ -159,8 +160,8 @@ func (s *Jobs) Unpin(ctx context.Context, by Caller, name string) (Record, error
 	})
 }
 
-// Label changes the tags and the note of a job or batch, and who is notified of its end.
-// Only what is given changes.
+// Label changes the tags, the note and the notification recipients of a job or batch.
+// Fields that are not given stay unchanged.
 func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faults []fault.Field) (Record, error) {
 	if err := fault.List(slices.Concat(faults, l.faults(by, s.options.Notices))...); err != nil {
 		return nil, err
@@ -173,8 +174,8 @@ func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faul
 	})
 }
 
-// change runs fn on a job that the caller may change, and returns its record
-// afterwards. fn reads jobs from tx, changes and puts them.
+// change runs fn on a job that the caller is allowed to change, and returns the resulting
+// record. fn reads jobs from tx, and changes and puts them.
 func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *Job) error) (Record, error) {
 	var stored StoredJob
 	var batch JobID
@@ -207,14 +208,15 @@ func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *
 	return s.WithLiveState(stored), nil
 }
 
-// notifyRows wakes those who wait for a row of a batch that changed as a whole.
+// notifyRows wakes clients that wait for rows of a batch after a change to the whole
+// batch.
 func (s *Jobs) notifyRows(ctx context.Context, batch JobID) {
 	waiting := s.changes.Watched()
 	if len(waiting) == 0 {
 		return
 	}
 	var rows []JobID
-	_ = s.store.View(ctx, func(tx Tx) error { // a missed wake-up only delays an answer
+	_ = s.store.View(ctx, func(tx Tx) error { // a missed wake-up only delays a response
 		for _, id := range waiting {
 			if j, err := tx.Job(id); err == nil && j.Private.Batch == batch {
 				rows = append(rows, id)

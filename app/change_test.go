@@ -15,12 +15,12 @@ func TestReasonOfALostAttemptIsPartOfASentence(t *testing.T) {
 	s := newSite(t)
 	j := s.submit(ann, "a", `{}`)
 	interrupted := func() app.Ending {
-		return app.Ending{Outcome: &app.Outcome{Cause: app.CauseInterrupted, Message: "The machine ended the job, which did not fail by itself."}}
+		return app.Ending{Outcome: &app.Outcome{Cause: app.CauseInterrupted, Message: "The job was interrupted because the machine shut down; the program did not fail."}}
 	}
 	s.Run(j.ID, interrupted())
-	must.Equal(t, "why the job waits", s.job(ann, "a").StatusReason, "attempt 1 was lost (The machine ended the job, which did not fail by itself); waiting for the next attempt")
+	must.Equal(t, "why the job waits", s.job(ann, "a").StatusReason, "attempt 1 was lost (The job was interrupted because the machine shut down; the program did not fail); waiting for the next attempt")
 	s.Run(j.ID, interrupted())
-	want := "The job was lost: The machine ended the job, which did not fail by itself. Retry it to run it again."
+	want := "The job was lost: The job was interrupted because the machine shut down; the program did not fail. Retry it to run it again."
 	if got := s.job(ann, "a").Failure; got == nil || got.Message != want {
 		t.Errorf("failure %+v, want %q", got, want)
 	}
@@ -74,7 +74,7 @@ func TestCancelFailsAQueuedJobAndStopsARunningOne(t *testing.T) {
 	s.wantStandings("stopped", map[string]string{"running": "FAILED STOPPED"})
 }
 
-// TestTimesOfAJobAreInOrder runs attempts on machines whose clocks are wrong.
+// TestTimesOfAJobAreInOrder runs attempts on machines with wrong clocks.
 func TestTimesOfAJobAreInOrder(t *testing.T) {
 	s := newSite(t)
 	for name, wrong := range map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": time.Hour} {
@@ -87,7 +87,7 @@ func TestTimesOfAJobAreInOrder(t *testing.T) {
 				t.Errorf("clock %s: created at %v, started at %v", name, j.CreatedAt, got.StartedAt)
 			}
 			e := app.Ending{Lost: "its node went down"}
-			if lost { // and not repeated
+			if lost { // the lost attempt is not repeated
 				s.cancel(ann, j.Name)
 			} else {
 				e = success()
@@ -151,7 +151,7 @@ func TestPinnedJobCanBeDeleted(t *testing.T) {
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
 }
 
-// A claimed job may be stopped while the cluster, or the worker of its batch, is yet to run it.
+// A claimed job can be stopped before the cluster, or the worker of its batch, runs it.
 func TestStoppedJobSaysThatItHadNotStarted(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "a", `{}`)

@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// circleOf returns a circle of a graph, nil if there is none: numbers of which each leads to
-// the next, and the last to the first. next lists where each of 0 to n-1 leads.
-func circleOf(n int, next func(int) []int) []int {
+// findCycle returns a cycle of a directed graph as a list of nodes, each with an edge to
+// the next and the last with one to the first, or nil if there is none. The nodes are 0
+// to n-1; next returns the successors of a node.
+func findCycle(n int, next func(int) []int) []int {
 	s := search{next: next, state: make([]state, n)}
 	for i := range n {
-		if found := s.ringsFrom(i); found != nil {
+		if found := s.cycleFrom(i); found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-// maxShown bounds how many things Text names.
+// maxShown limits how many names cycleText lists.
 const maxShown = 10
 
-// circleText names the things of a circle: "a", for "b", for "a".
-func circleText(found []int, names []string) string {
+// cycleText lists the names in a cycle: "a", for "b", for "a".
+func cycleText(found []int, names []string) string {
 	var text []string
 	for _, i := range found[:min(len(found), maxShown)] {
 		text = append(text, strconv.Quote(names[i]))
@@ -38,24 +39,24 @@ type state byte
 const (
 	unseen state = iota
 	onPath
-	done // no circle can be reached
+	done // reaches no cycle
 )
 
-// search goes down the graph. It keeps the path itself, since a chain may be longer than
-// a stack should be.
+// search is a depth-first search. It is not recursive because a path can be too long for
+// the stack.
 type search struct {
 	next  func(int) []int
 	state []state
 	path  []step
 }
 
-// step is a number on the path, and where it leads that is still to be followed.
+// step is a node on the path and its successors not yet visited.
 type step struct {
 	at   int
 	rest []int
 }
 
-func (s *search) ringsFrom(start int) []int {
+func (s *search) cycleFrom(start int) []int {
 	if s.state[start] != unseen {
 		return nil
 	}
@@ -73,7 +74,7 @@ func (s *search) ringsFrom(start int) []int {
 		case unseen:
 			s.enter(to)
 		case onPath:
-			return s.circle(to)
+			return s.cycle(to)
 		}
 	}
 	return nil
@@ -84,8 +85,8 @@ func (s *search) enter(i int) {
 	s.path = append(s.path, step{i, s.next(i)})
 }
 
-// circle returns the path from a number on it to its end.
-func (s *search) circle(first int) (all []int) {
+// cycle returns the path from one of its nodes to its end.
+func (s *search) cycle(first int) (all []int) {
 	for i := len(s.path) - 1; ; i-- {
 		all = append(all, s.path[i].at)
 		if s.path[i].at == first {

@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// rowNumbers claims further rows for a pilot, and names them without their batch.
+// rowNumbers claims further rows for a worker and returns their names.
 func (s *site) rowNumbers(first *app.Job, p app.ClaimLimit) string {
 	s.t.Helper()
 	rows, err := s.Runs.ClaimRows(s.t.Context(), first, p)
@@ -22,7 +22,7 @@ func (s *site) rowNumbers(first *app.Job, p app.ClaimLimit) string {
 	for _, j := range rows {
 		names = append(names, j.Name)
 		stored := s.storedJob(j.ID)
-		if !stored.Private.Claimed || stored.Private.Pilot != p.Pilot || stored.Private.Token == "" || stored.Attempts != 1 || stored.Status != app.Queued {
+		if !stored.Private.Claimed || stored.Private.Worker != p.Worker || stored.Private.Token == "" || stored.Attempts != 1 || stored.Status != app.Queued {
 			s.t.Errorf("row %s: %+v", j.Name, stored.Private)
 		}
 		must.Equal(s.t, fmt.Sprintf("row %s has the CPUs", j.Name), stored.Private.Devices.CPUs, first.Private.Devices.CPUs)
@@ -30,8 +30,9 @@ func (s *site) rowNumbers(first *app.Job, p app.ClaimLimit) string {
 	return strings.Join(names, " ")
 }
 
-// A pilot gets rows of one batch in their order, of the same algorithm and needs, for as
-// long as they may take; and none of anybody else, none that was tried before or waits.
+// A worker gets rows of one batch in their order, with the same algorithm and resources,
+// up to its time limit. It gets no jobs from other batches and no rows that were tried
+// before or wait.
 func TestClaimRows(t *testing.T) {
 	s := newSite(t)
 	var rows []string
@@ -48,34 +49,35 @@ func TestClaimRows(t *testing.T) {
 		must.OK(t, err)
 		return j
 	}
-	p := app.ClaimLimit{Pilot: "P", Rows: 3, Seconds: 1000}
+	p := app.ClaimLimit{Worker: "P", Rows: 3, Seconds: 1000}
 	first := claim(1)
 	must.Equal(t, "rows without a history", s.rowNumbers(first, p), "")
-	must.Equal(t, "a row without others is in the pilot", s.storedJob(first.ID).Private.Pilot, "")
+	must.Equal(t, "a row without others is in the worker", s.storedJob(first.ID).Private.Worker, "")
 	for n := 2; n <= 4; n++ {
-		s.Run(row(n), success()) // a minute each
+		s.Run(row(n), success()) // each takes a minute
 	}
 	s.cancel(ann, "b-5")
 	lost := app.Ending{Lost: "its node went down"}
-	s.Run(row(6), lost) // it waits for its second attempt
+	s.Run(row(6), lost) // it now waits for its second attempt
 	if j := s.job(ann, "b-6"); j.Status != app.Queued || j.Attempts != 1 {
 		t.Fatalf("%s after %d attempts", j.Status, j.Attempts)
 	}
-	must.Equal(t, "rows for 150 s", s.rowNumbers(first, app.ClaimLimit{Pilot: "P", Rows: 3, Seconds: 150}), "b-7 b-8")
-	must.Equal(t, "the first row is in the pilot", s.storedJob(first.ID).Private.Pilot, "P")
+	must.Equal(t, "rows for 150 s", s.rowNumbers(first, app.ClaimLimit{Worker: "P", Rows: 3, Seconds: 150}), "b-7 b-8")
+	must.Equal(t, "the first row is in the worker", s.storedJob(first.ID).Private.Worker, "P")
 	must.Equal(t, "three rows", s.rowNumbers(first, p), "b-9 b-10 b-11")
 	must.OK(t, s.Runs.Finish(t.Context(), first.ID, 1, success()))
-	if done := s.storedJob(first.ID); done.Private.Pilot != "" || done.Status != app.Completed {
+	if done := s.storedJob(first.ID); done.Private.Worker != "" || done.Status != app.Completed {
 		t.Errorf("after its end: %+v", done.Private)
 	}
-	if got := s.rowNumbers(first, p); got != "b-12" { // also when the first has ended
+	if got := s.rowNumbers(first, p); got != "b-12" { // even after the first row has ended
 		t.Errorf("the rest is %q", got)
 	}
-	must.Equal(t, "a job that has ended is in a pilot", s.storedJob(first.ID).Private.Pilot, "")
+	must.Equal(t, "a job that has ended is in a worker", s.storedJob(first.ID).Private.Worker, "")
 	must.Equal(t, "rows then", s.rowNumbers(first, p), "")
 }
 
-// One claim takes a short row and those for its pilot, and leaves alone what is no such row.
+// One claim takes a short row and the further rows for its worker; rows that are not short
+// are left in the queue.
 func TestClaimOfAShortRow(t *testing.T) {
 	s := newSite(t, `format = 1
 type = "quick"
@@ -103,36 +105,37 @@ expected_seconds = 2
 		var names []string
 		for _, r := range rows {
 			names = append(names, r.Name)
-			if stored := s.storedJob(r.ID); stored.Private.Pilot != p.Pilot || !stored.Private.Claimed || stored.Attempts != 1 {
+			if stored := s.storedJob(r.ID); stored.Private.Worker != p.Worker || !stored.Private.Claimed || stored.Attempts != 1 {
 				t.Errorf("row %s: %+v", r.Name, stored.Private)
 			}
 		}
 		return j, strings.Join(names, " ")
 	}
-	p := app.ClaimLimit{Pilot: "P", Rows: 10, Seconds: 4, MaxRowSeconds: 2}
+	p := app.ClaimLimit{Worker: "P", Rows: 10, Seconds: 4, MaxRowSeconds: 2}
 	submit("b")
 	first, rows := claim("b-1", p)
-	if pilot := s.storedJob(first.ID).Private.Pilot; rows != "b-2 b-3" || pilot != "P" {
-		t.Errorf("for 4 s of 2 s each it got %q, and is in the pilot %q", rows, pilot)
+	if worker := s.storedJob(first.ID).Private.Worker; rows != "b-2 b-3" || worker != "P" {
+		t.Errorf("for 4 s of 2 s each it got %q, and is in the worker %q", rows, worker)
 	}
 	last, rows := claim("b-4", p)
-	if pilot := s.storedJob(last.ID).Private.Pilot; rows != "" || pilot != "" || !last.Private.Claimed {
-		t.Errorf("the last row got %q, and is in the pilot %q", rows, pilot)
+	if worker := s.storedJob(last.ID).Private.Worker; rows != "" || worker != "" || !last.Private.Claimed {
+		t.Errorf("the last row got %q, and is in the worker %q", rows, worker)
 	}
 	if _, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-2").ID, placement.Devices{}, p); !errors.Is(err, fault.NotFound) {
-		t.Errorf("a row of a pilot is claimed again: %v", err)
+		t.Errorf("a row of a worker is claimed again: %v", err)
 	}
 	submit("long")
-	_, rows = claim("long-1", app.ClaimLimit{Pilot: "P", Rows: 10, Seconds: 100, MaxRowSeconds: 1.9})
-	must.Equal(t, "rows beside one that takes longer than short ones", rows, "")
+	_, rows = claim("long-1", app.ClaimLimit{Worker: "P", Rows: 10, Seconds: 100, MaxRowSeconds: 1.9})
+	must.Equal(t, "further rows for a row that is not short", rows, "")
 	_, rows = claim("long-2", app.ClaimLimit{})
-	must.Equal(t, "rows without a pilot", rows, "")
+	must.Equal(t, "rows without a worker", rows, "")
 	s.Run(s.job(ann, "long-3").ID, app.Ending{Lost: "its node went down"})
 	_, rows = claim("long-3", p)
 	must.Equal(t, "rows at the second attempt", rows, "")
 }
 
-// TestRowsThatNeverBeganHadNoAttempt cancels a row that waits for its turn in a pilot, which gives it back.
+// TestRowsThatNeverBeganHadNoAttempt cancels a row that is assigned to a worker but has
+// not started; the worker returns it.
 func TestRowsThatNeverBeganHadNoAttempt(t *testing.T) {
 	s := newSite(t)
 	s.SubmitBatch(ann, "b", `{}`)

@@ -17,8 +17,7 @@ import (
 	"molrun/app/job/quota"
 )
 
-// core is what all use cases share: the parts that they work on, and the state
-// that lives in memory only.
+// core is what all use cases share: dependencies and in-memory state.
 type core struct {
 	store     Store
 	blobs     Blobs
@@ -27,14 +26,14 @@ type core struct {
 	options   Options
 	ids       *sortid.Source
 
-	wake       chan struct{} // nudges the runner; holds one
-	asked      chan struct{} // the same for ChangeRows
-	changes    events.Changes[JobID]
-	live       liveStates
-	onProgress func(*Job, Progress) // optional
-	draining   sync.Mutex           // held while drain changes
-	drain      atomic.Pointer[Drain]
-	expanding  atomic.Int64 // bytes of the batches that are being expanded
+	wake        chan struct{} // wakes the runner; capacity 1
+	wakeChanges chan struct{} // the same for ChangeRows
+	changes     events.Changes[JobID]
+	live        liveStates
+	onProgress  func(*Job, Progress) // optional
+	draining    sync.Mutex           // held while drain changes
+	drain       atomic.Pointer[Drain]
+	expanding   atomic.Int64 // bytes of the batches being expanded
 }
 
 func (c *core) now() time.Time { return c.options.Now() }
@@ -46,12 +45,12 @@ func (c *core) wakeRunner() { wake(c.wake) }
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // a wake-up is pending already
+	default: // a wake-up is already pending
 	}
 }
 
-// algorithmOf returns the algorithm file that a job was validated against,
-// which may be older than the catalogue's.
+// algorithmOf returns the algorithm file that a job was validated against, which may be
+// older than the catalogue's.
 func (c *core) algorithmOf(ctx context.Context, j *Job) (*algorithm.File, error) {
 	return c.catalogue.Validated(j.Type, j.Version, j.Private.Definition, func() (text []byte, err error) {
 		err = c.store.View(ctx, func(tx Tx) (err error) {
@@ -67,7 +66,7 @@ func (c *core) algorithmIn(tx Tx, j *Job) (*algorithm.File, error) {
 	return c.catalogue.Validated(j.Type, j.Version, j.Private.Definition, func() ([]byte, error) { return tx.Definition(j.Private.Definition) })
 }
 
-// referencePath returns the path of the file that a reference names.
+// referencePath returns the path of the file that a reference points to.
 func (c *core) referencePath(ref Reference) (string, error) {
 	switch {
 	case ref.Upload != "":
@@ -78,26 +77,29 @@ func (c *core) referencePath(ref Reference) (string, error) {
 	return "", fault.Errorf(fault.Internal, "the file of setting %q can't be read", ref.Setting)
 }
 
-// Options are what a service needs besides its parts.
+// Options configures a service.
 type Options struct {
-	Now     func() time.Time // wall clock; only shown and stored
+	Now     func() time.Time // wall clock; used only for times shown and stored
 	Routing routing.Table    // where jobs run
 	Program string           // path of this binary, for {molrun}
-	Notices notice.Policy    // receivers that submissions can name
+	Notices notice.Policy    // recipients that submissions can name
 
-	// Validators runs the programs that check settings; nil is one with all defaults.
+	// Validators runs the programs that check settings; nil means a pool with defaults.
 	Validators *validator.Pool
 
-	// PropagationStep is how many dependants one transaction handles; 0 is 100.
+	// PropagationStep is the maximum number of dependents handled in one transaction; 0
+	// means 100.
 	PropagationStep int
 
-	// RowsStep is how many rows of a batch one transaction stops or tries again; 0 is 50.
-	RowsStep int
+	// BatchStep is the maximum number of rows of a batch stopped or retried in one
+	// transaction; 0 means 50.
+	BatchStep int
 
-	// Expanding bounds what all batches take that are being expanded, in bytes; 0 is 192 MiB.
-	Expanding int64
+	// MaxExpandingBytes limits the total memory for batches being expanded, in bytes; 0 means 192
+	// MiB.
+	MaxExpandingBytes int64
 
-	Quota quota.Of // what users and organizations may use
+	Quota quota.Of // limits of users and organizations
 
 	Makers map[string]MakerSite // by type
 }

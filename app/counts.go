@@ -6,14 +6,15 @@ import (
 	"molrun/app/base/unit"
 )
 
-// putChanged stores a job whose status was from, and updates the counts and the
-// status of its batch, which it returns if that changed. The transaction has to
-// propagate afterwards.
+// putChanged stores a job whose previous status was from, and updates the counts and
+// status of its batch. It returns the batch's ID if the batch changed. The caller must
+// propagate after the transaction.
 func putChanged(tx Tx, j *Job, from Status) (batch JobID, err error) {
 	return putCounted(tx, j, from, nil)
 }
 
-// putCounted is putChanged for a row of a batch that the caller stores, unless that is nil.
+// putCounted is putChanged for a row whose batch the caller stores; a nil batch is loaded
+// and stored here.
 func putCounted(tx Tx, j *Job, from Status, batch *Job) (changed JobID, err error) {
 	if err := markUnpropagated(tx, j, from); err != nil {
 		return "", err
@@ -37,8 +38,8 @@ func putCounted(tx Tx, j *Job, from Status, batch *Job) (changed JobID, err erro
 	return parent.ID, tx.PutJob(parent)
 }
 
-// count moves a subjob from one status to its present one. For a short subjob,
-// its end may be the first thing reported.
+// count moves a subjob from one status to its present one. For a short subjob, its end
+// may be the first event reported.
 func (parent *Job) count(j *Job, from Status) {
 	*parent.Counts.Of(from)--
 	*parent.Counts.Of(j.Status)++
@@ -80,7 +81,7 @@ func (parent *Job) conclude() {
 	}
 }
 
-// reason is the statusReason of a failed batch.
+// reason returns the statusReason of a failed batch.
 func (c *Counts) reason() string {
 	if c.Failed == 0 {
 		return "the jobs that failed were deleted"
@@ -88,9 +89,9 @@ func (c *Counts) reason() string {
 	return fmt.Sprintf("%d of %d jobs failed", c.Failed, c.Total())
 }
 
-// forget removes a finished subjob that is being deleted from the counts. The
-// status stays: deleting failed rows does not complete a batch.
-func (parent *Job) forget(row *Job) {
+// subtract subtracts a finished subjob from the counts before it is deleted. The status is
+// kept: deleting failed rows does not complete a batch.
+func (parent *Job) subtract(row *Job) {
 	*parent.Counts.Of(row.Status)--
 	if row.ResultBytes != nil && parent.ResultBytes != nil {
 		rest := *parent.ResultBytes - *row.ResultBytes

@@ -8,8 +8,8 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Delete removes a finished job, or a batch with all its rows, and frees its
-// disk as soon as no download reads it.
+// Delete removes a finished job, or a batch with all its rows. Its disk space is freed as
+// soon as no download reads its files.
 func (s *Jobs) Delete(ctx context.Context, by Caller, name string) error {
 	var gone []JobID
 	err := s.store.Update(ctx, func(tx Tx) error {
@@ -46,7 +46,7 @@ func removable(tx Tx, j *Job) error {
 			if err != nil {
 				return err
 			}
-			return awaited(tx, j, id)
+			return errAwaited(tx, j, id)
 		}
 	}
 	if j.Private.Unpropagated {
@@ -59,11 +59,11 @@ func removable(tx Tx, j *Job) error {
 	if err != nil {
 		return err
 	}
-	return InUse(tx, fmt.Sprintf("the result of job %q", j.Name), id)
+	return ErrInUse(tx, fmt.Sprintf("the result of job %q", j.Name), id)
 }
 
-// awaited is the error for deleting a job that another one waits for.
-func awaited(tx Tx, j *Job, id JobID) error {
+// errAwaited returns the error for deleting a job that another one waits for.
+func errAwaited(tx Tx, j *Job, id JobID) error {
 	dependant, err := tx.Job(id)
 	if err != nil {
 		return err
@@ -71,8 +71,8 @@ func awaited(tx Tx, j *Job, id JobID) error {
 	return fault.Errorf(fault.FileInUse, "job %q waits for job %q; cancel it first, or retry %q", dependant.Name, j.Name, j.Name)
 }
 
-// InUse is the error for deleting something that an unfinished job reads.
-func InUse(tx Tx, what string, id JobID) error {
+// ErrInUse returns the error for deleting something that an unfinished job reads.
+func ErrInUse(tx Tx, what string, id JobID) error {
 	reader, err := tx.Job(id)
 	if err != nil {
 		return err
@@ -80,8 +80,8 @@ func InUse(tx Tx, what string, id JobID) error {
 	return fault.Errorf(fault.FileInUse, "%s is needed by job %q, which is %s; wait until it has finished or cancel it", what, reader.Name, reader.Status)
 }
 
-// deleteJobs deletes a job, a batch with its rows, or one row of a batch, whose
-// counts are updated.
+// deleteJobs deletes a job, a batch with its rows, or one row of a batch, whose counts it
+// updates.
 func deleteJobs(tx Tx, jobs []*Job) error {
 	for _, j := range jobs {
 		if err := tx.DeleteJob(j.ID); err != nil {
@@ -95,11 +95,11 @@ func deleteJobs(tx Tx, jobs []*Job) error {
 	if err != nil {
 		return err
 	}
-	parent.forget(jobs[0])
+	parent.subtract(jobs[0])
 	return tx.PutJob(parent)
 }
 
-// removeJobs removes the files of jobs whose records are gone.
+// removeJobs removes the files of jobs whose records have been deleted.
 func (s *Jobs) removeJobs(ids []JobID) (err error) {
 	for _, id := range ids {
 		if removeErr := s.blobs.RemoveJob(id); removeErr != nil {

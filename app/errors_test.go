@@ -17,9 +17,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestEveryErrorOfTheStoreIsReported makes each call that a use case makes to the
-// store fail, one after the other. What fails changes nothing, so the next attempt
-// begins with the same records.
+// TestEveryErrorOfTheStoreIsReported makes each store call of a use case fail in turn. A
+// failed use case changes nothing, so the next attempt starts with the same records.
 func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	for name, use := range map[string]func(s *site) func(useCases) error{
 		"submit": func(s *site) func(useCases) error {
@@ -86,7 +85,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			}
 		},
 		"settle": func(s *site) func(useCases) error {
-			s.Service = s.Offering(s.Store, app.Options{PropagationStep: 1}, echoFile)
+			s.Service = s.WithOptions(s.Store, app.Options{PropagationStep: 1}, echoFile)
 			source := s.submit(ann, "a", `{}`).ID
 			for _, name := range []string{"b", "c", "d"} {
 				s.submitAfter(ann, name, app.After{Names: []string{"a"}})
@@ -153,8 +152,8 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	}
 }
 
-// TestEveryErrorOnTheWayIsReported does the same with use cases that follow one another,
-// each time with new records: what came before the call that fails stays.
+// TestEveryErrorOnTheWayIsReported does the same with sequences of use cases, each time
+// with new records, since steps before the failing call take effect.
 func TestEveryErrorOnTheWayIsReported(t *testing.T) {
 	ctx, root, none := t.Context(), app.Operator(), netip.Addr{}
 	for name, steps := range map[string]func(s *site, v useCases) error{
@@ -201,7 +200,7 @@ func TestEveryErrorOnTheWayIsReported(t *testing.T) {
 				func() error {
 					return must.Error2(v.Accounts.ChangeKey(ctx, root, rec.ID, access.KeyChange{Role: apikey.Viewer}))
 				},
-				func() error { return must.Error2(v.Accounts.Authenticate(ctx, key, none)) }, // which a change has made forgotten
+				func() error { return must.Error2(v.Accounts.Authenticate(ctx, key, none)) }, // no longer cached after the change
 				func() error { return v.Accounts.SaveKeyUses(ctx) },
 				func() error { return must.Error3(v.Accounts.RotateKey(ctx, root, rec.ID, time.Hour)) },
 				func() error { return must.Error2(v.Accounts.DisableKey(ctx, root, rec.ID, true)) },
@@ -226,7 +225,7 @@ func TestEveryErrorOnTheWayIsReported(t *testing.T) {
 	}
 }
 
-// inTurn does one thing after the other, up to the first error.
+// inTurn runs the steps in order up to the first error.
 func inTurn(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -236,16 +235,16 @@ func inTurn(steps ...func() error) error {
 	return nil
 }
 
-// failing returns the use cases on a store of which a call can fail.
+// failing returns the use cases on a store whose calls can be made to fail.
 func (s *site) failing() (*fixture.FaultyStore, useCases) {
 	s.t.Helper()
 	store := &fixture.FaultyStore{Store: s.Store}
 	quota := func(string, string) quota.Quota { return quota.Quota{Bytes: 1 << 30, Queued: 100} }
-	service := s.Offering(store, app.Options{Quota: quota}, echoFile)
+	service := s.WithOptions(store, app.Options{Quota: quota}, echoFile)
 	return store, useCases{service, s.newFiles(store, quota), access.New(store, s.Blobs, s.Now), lists(s.t, store, service)}
 }
 
-// useCases are those of a service and its lists.
+// useCases are the use cases of a service and of the packages in app/job.
 type useCases struct {
 	*app.Service
 	Files    *upload.Files
@@ -255,7 +254,7 @@ type useCases struct {
 
 var annsKey = access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
 
-// createUpload begins an upload of which nothing has arrived.
+// createUpload creates an upload without data.
 func (s *site) createUpload() app.UploadID {
 	s.t.Helper()
 	grant, err := s.Files.Create(s.t.Context(), ann, upload.Request{Filename: "a.txt"})

@@ -12,21 +12,22 @@ import (
 	"molrun/app/job/eta"
 )
 
-// Estimate is what to expect of a submission. A member without a value is unknown.
+// Estimate forecasts the resources and times of a submission. A field without a value is
+// unknown.
 type Estimate struct {
 	Possible   bool            `json:"possible"`
-	Detail     []fault.Field   `json:"detail"` // why not
+	Detail     []fault.Field   `json:"detail"` // why it is not possible
 	Jobs       int             `json:"jobs,omitempty"`
 	Slots      []EstimatedSlot `json:"slots,omitempty"`
-	Inputs     []Input         `json:"inputs,omitempty"`     // of all jobs, each once
+	Inputs     []Input         `json:"inputs,omitempty"`     // of all jobs, without duplicates
 	Queue      *eta.Queue      `json:"queue,omitempty"`      // of the first job
 	RunSeconds int64           `json:"runSeconds,omitempty"` // of the longest job, at least 1
 	RunBasis   string          `json:"runBasis,omitempty"`
 	EndSeconds int64           `json:"endSeconds,omitempty"` // until all jobs have ended, at least 1
-	Notes      []fault.Field   `json:"notes,omitempty"`      // what is allowed, but hardly meant; each once
+	Warnings   []fault.Field   `json:"notes,omitempty"`      // warnings about valid but suspicious settings, without duplicates
 }
 
-// EstimatedSlot is what each of some jobs needs while it runs.
+// EstimatedSlot is the resources that a number of jobs each need to run.
 type EstimatedSlot struct {
 	Executor    string `json:"executor"`
 	CPUs        int    `json:"cpus"`
@@ -35,13 +36,13 @@ type EstimatedSlot struct {
 	Jobs        int    `json:"jobs"`
 }
 
-// Limits of an estimate: how many different slots and inputs it lists.
+// Limits on the different slots and inputs that an estimate lists.
 const (
 	maxEstimatedSlots  = 100
 	maxEstimatedInputs = 100
 )
 
-// Estimates makes estimates, one at a time: one may take a tenth of a second.
+// Estimates makes estimates, one at a time, since one can take a tenth of a second.
 type Estimates struct {
 	jobs *Jobs
 	runs *Runs
@@ -53,8 +54,8 @@ func NewEstimates(jobs *Jobs, runs *Runs) *Estimates {
 	return &Estimates{jobs, runs, make(chan struct{}, 1)}
 }
 
-// Of estimates what plan plans. A submission that is invalid, or can't run here, is no
-// error.
+// Of estimates the submission that plan plans. An invalid submission, or one that can't
+// run here, is not an error.
 func (e *Estimates) Of(ctx context.Context, plan func(Planner) (*Planned, error)) (*Estimate, error) {
 	var invalid *fault.Error
 	planned, err := plan(e.jobs.Planner())
@@ -76,14 +77,15 @@ func (e *Estimates) Of(ctx context.Context, plan func(Planner) (*Planned, error)
 	}
 	e.forecastStarts(est, jobs)
 	<-e.slot
-	est.Notes = warningsOf(planned)
+	est.Warnings = warningsOf(planned)
 	return est, nil
 }
 
-// maxEstimateNotes bounds how many notes an estimate has.
+// maxEstimateNotes is the maximum number of notes in an estimate.
 const maxEstimateNotes = 20
 
-// warningsOf returns the warnings of the algorithm files, for all rows of a batch together.
+// warningsOf returns the warnings of the algorithm files, merged over all rows of a
+// batch.
 func warningsOf(planned *Planned) (notes []fault.Field) {
 	said, files := map[string]bool{}, map[string]*algorithm.File{}
 	for _, a := range planned.Definitions {
@@ -104,7 +106,7 @@ func warningsOf(planned *Planned) (notes []fault.Field) {
 	return notes
 }
 
-// estimatedSlots counts the jobs by what they need.
+// estimatedSlots counts the jobs by the resources they need.
 func estimatedSlots(jobs []*Job) []EstimatedSlot {
 	var slots []EstimatedSlot
 	at := map[EstimatedSlot]int{}
@@ -124,7 +126,6 @@ func estimatedSlots(jobs []*Job) []EstimatedSlot {
 	return slots
 }
 
-// estimatedInputs returns the files that the jobs read.
 func estimatedInputs(jobs []*Job) (inputs []Input) {
 	known := map[Input]bool{}
 	for _, j := range jobs {
@@ -141,7 +142,8 @@ func estimatedInputs(jobs []*Job) (inputs []Input) {
 	return inputs
 }
 
-// addRunTimes notes how long the longest job runs: of each class, the one of the largest size.
+// addRunTimes adds the run time of the longest job. It considers the largest job of each
+// class.
 func (e *Estimates) addRunTimes(ctx context.Context, est *Estimate, jobs []*Job) error {
 	largest := map[string]*Job{}
 	for _, j := range jobs {
@@ -168,8 +170,8 @@ func (e *Estimates) addRunTimes(ctx context.Context, est *Estimate, jobs []*Job)
 	return nil
 }
 
-// forecastStarts notes when the first job starts and the last ends. Jobs that wait for others,
-// and those behind the first that go elsewhere, hide when the last ends.
+// forecastStarts adds when the first job starts and the last ends. The end stays unknown
+// if any job waits for others, or differs from the first in executor or priority.
 func (e *Estimates) forecastStarts(est *Estimate, jobs []*Job) {
 	var waiting []Waiting
 	var first *Job

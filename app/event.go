@@ -10,10 +10,10 @@ import (
 	"molrun/app/base/unit"
 )
 
-// EventKind names an event to clients.
+// EventKind is the name of a kind of event, as sent to clients.
 type EventKind string
 
-// The kinds of events about jobs. Progress is never stored: only the latest counts.
+// The kinds of job events. Progress is never stored, since only the latest matters.
 const (
 	EventJobChanged EventKind = "job"
 	EventJobDeleted EventKind = "deleted"
@@ -25,20 +25,20 @@ const (
 type Event struct {
 	ID   events.ID // zero for progress
 	Kind EventKind
-	Job  *Job            // what an event is selected by: no settings, inputs, metrics
-	Was  *Job            // the same before the change; nil if it is of no interest
-	Data json.RawMessage // what clients see
+	Job  *Job            // job to filter by, without settings, inputs and metrics
+	Was  *Job            // the same before the change; nil if irrelevant
+	Data json.RawMessage // data sent to clients
 }
 
 // Kinds of topics.
 const (
 	TopicAll   = '*' // jobs and batches, not rows
-	TopicUser  = 'u' // the same of one user, by e-mail address
+	TopicUser  = 'u' // jobs and batches of one user, by e-mail address
 	TopicBatch = 'b' // a batch and its rows, by its name or ID
-	TopicName  = 'n' // anything of that name
+	TopicName  = 'n' // anything with that name
 )
 
-// Topics returns what an event is about.
+// Topics returns the topics of an event.
 func (e *Event) Topics() []events.Topic {
 	j := e.Job
 	all := []events.Topic{{Kind: TopicName, Of: j.Name}}
@@ -52,9 +52,9 @@ func (e *Event) Topics() []events.Topic {
 	return all
 }
 
-// EventsOf returns what a change tells listeners: nothing, if what they follow is as
-// it was, and nothing of the beginning of a row, which begins with its batch. minor
-// says that no event is lost if a later change of the same job takes its place.
+// EventsOf returns the events of a change. There are none if nothing that clients can
+// follow has changed, or for the creation of a row, which its batch announces. minor
+// reports whether a later change of the same job can replace the events.
 func EventsOf(old *Job, now EncodedJob) (all []*Event, minor bool) {
 	j := now.Job
 	if old == nil {
@@ -84,26 +84,27 @@ func EventsOf(old *Job, now EncodedJob) (all []*Event, minor bool) {
 	return append(all, e), minor
 }
 
-// unseenStart reports whether a job ran whose end was recorded together with its start,
-// since it took less time than it takes to look. Jobs of a batch do without the start:
-// a batch has thousands of them, and events are kept up to a number.
+// unseenStart reports whether a job started and ended between two polls, so that its
+// start was recorded together with its end. Rows of a batch are excluded: a batch has
+// thousands of them, and the number of stored events is limited.
 func unseenStart(old, j *Job) bool {
 	return old.Status == Queued && j.Status.Finished() && !j.StartedAt.Equal(old.StartedAt.Time) && j.Private.Batch == ""
 }
 
-// startEvent returns the event of a start that was recorded only with the end. was is the job
-// before, without what events leave out.
+// startEvent returns the event for a start that was recorded only together with the end.
+// was is the summary of the job before the change.
 func startEvent(was, j *Job) *Event {
 	b := j.Summary()
 	b.Status, b.StatusReason = Running, ""
 	b.CompletedAt, b.ResultBytes, b.Failure, b.Counts = unit.Time{}, nil, nil, was.Counts
 	b.forgetAttempt()
-	b.Private = was.Private // the attempt goes on: its end is what releases the job
-	data, _ := b.Encode()   // it was encoded before, with more in it
+	b.Private = was.Private // the attempt is still running; only its end releases the job
+	data, _ := b.Encode()   // encoding more of it succeeded before
 	return &Event{Kind: EventJobChanged, Job: b, Was: was, Data: strictjson.Append(data, "previousStatus", was.Status)}
 }
 
-// PresentEvents returns the events that describe a job to a client without earlier ones.
+// PresentEvents returns events that describe the current state of a job to a client
+// without earlier events.
 func PresentEvents(j *Job) (all []*Event) {
 	if j.Metrics != nil && j.Status.Finished() {
 		all = append(all, metricsEvent(j, *j.Metrics))
@@ -112,7 +113,7 @@ func PresentEvents(j *Job) (all []*Event) {
 	return append(all, &Event{Kind: EventJobChanged, Job: j.Summary(), Data: data})
 }
 
-// jobRef names the job of an event.
+// jobRef identifies the job of an event.
 type jobRef struct {
 	ID    JobID  `json:"jobId"`
 	Name  string `json:"jobName"`
@@ -122,29 +123,30 @@ type jobRef struct {
 
 func jobRefOf(j *Job) jobRef { return jobRef{j.ID, j.Name, j.Email, j.Batch} }
 
-// maxEventResults bounds the figures within an event. Larger ones are in the record.
+// maxEventResults limits the size of the metrics in an event, in bytes. Larger ones are
+// only in the record.
 const maxEventResults = 32 << 10
 
 func metricsEvent(j *Job, m Metrics) *Event {
 	if len(m.Results) > maxEventResults {
 		m.Results = nil
 	}
-	data, _ := strictjson.Encode(struct { // figures that were encoded before cannot fail
+	data, _ := strictjson.Encode(struct { // metrics encoded before cannot fail
 		jobRef
 		Metrics Metrics `json:"metrics"`
 	}{jobRefOf(j), m})
 	return &Event{Kind: EventMetrics, Job: j.Summary(), Data: data}
 }
 
-// DeletionEvent is the event of a deleted job.
+// DeletionEvent returns the event of a deleted job.
 func DeletionEvent(j *Job) *Event {
-	data, _ := strictjson.Encode(jobRefOf(j)) // texts cannot fail
+	data, _ := strictjson.Encode(jobRefOf(j)) // strings cannot fail
 	return &Event{Kind: EventJobDeleted, Job: j.Summary(), Data: data}
 }
 
-// NewProgressEvent is the event of new progress of a running job.
+// NewProgressEvent returns the event for new progress of a running job.
 func NewProgressEvent(j *Job, p Progress) *Event {
-	data, _ := strictjson.Encode(struct { // Progress has no number that JSON has not
+	data, _ := strictjson.Encode(struct { // Progress has no number that JSON cannot represent
 		jobRef
 		Progress Progress `json:"progress"`
 	}{jobRefOf(j), p})
@@ -153,16 +155,16 @@ func NewProgressEvent(j *Job, p Progress) *Event {
 	return &Event{Kind: EventProgress, Job: b, Data: data}
 }
 
-// storedEvent is an event as it is stored. The job is read out of what clients see.
+// storedEvent is the stored form of an event. The job is decoded from the client data.
 type storedEvent struct {
 	Kind  EventKind          `json:"kind"`
 	Batch JobID              `json:"batch,omitempty"` // of a row
-	Job   *storedEventLabels `json:"job,omitempty"`   // where what clients see does not say
-	Was   *storedEventLabels `json:"was,omitempty"`   // where it differs
+	Job   *storedEventLabels `json:"job,omitempty"`   // if not part of the client data
+	Was   *storedEventLabels `json:"was,omitempty"`   // if it differs
 	Data  json.RawMessage    `json:"data,omitempty"`
 }
 
-// storedEventLabels is what filters look at beyond what never changes.
+// storedEventLabels has the fields that filters use and that can change.
 type storedEventLabels struct {
 	Type   string            `json:"type,omitempty"`
 	Status Status            `json:"status"`
@@ -181,8 +183,8 @@ func (l *storedEventLabels) addTo(j *Job) {
 	}
 }
 
-// Encode returns the event for storage, without its ID. The data, which are most of it,
-// were encoded before and are not parsed again: the store's only writer waits for it.
+// Encode returns the event for storage, without its ID. Data, the largest part, is
+// already encoded and is not parsed again, so as not to delay the store's only writer.
 func (e *Event) Encode() ([]byte, error) {
 	s := storedEvent{Kind: e.Kind, Batch: e.Job.Private.Batch}
 	if e.Kind != EventJobChanged {
@@ -197,11 +199,11 @@ func (e *Event) Encode() ([]byte, error) {
 	}
 	const data = `,"data":`
 	text := make([]byte, 0, len(head)+len(data)+len(e.Data))
-	text = append(append(text, head[:len(head)-1]...), data...) // the head has a kind, and no data
+	text = append(append(text, head[:len(head)-1]...), data...) // the head has a kind and no data
 	return append(append(text, e.Data...), '}'), nil
 }
 
-// DecodeEvent reads what Encode returns.
+// DecodeEvent decodes the output of Encode.
 func DecodeEvent(entry events.Entry) (*Event, error) {
 	var s storedEvent
 	e := &Event{ID: entry.ID, Job: &Job{}}

@@ -32,8 +32,8 @@ func TestFiguresOfABoundedSizeAreTold(t *testing.T) {
 	}
 }
 
-// A job that ends before anybody looks is recorded once, as COMPLETED. Clients still see
-// it pass through RUNNING.
+// A job that ends between two polls is recorded once, as COMPLETED. Clients still see it
+// as RUNNING first.
 func TestJobThatEndsAtOnceIsSeenRunning(t *testing.T) {
 	second := func(n int64) unit.Time { return unit.At(time.Unix(n, 0)) }
 	queued := app.Job{ID: "1", Name: "a", Status: app.Queued, StatusReason: "waiting", Private: app.Private{Claimed: true}}

@@ -8,114 +8,115 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Executor runs tasks: on this machine, or on a cluster. Its methods may be
-// called concurrently and return when their context ends.
+// Executor runs tasks on this machine or on a cluster. Its methods are safe for
+// concurrent use and return when their context ends.
 type Executor interface {
-	// Name is what jobs and the configuration call it: local, slurm.
+	// Name returns the name used by jobs and the configuration: local, slurm.
 	Name() string
 
-	// Capacity returns what may be in use at once, or false if the executor has
-	// a queue of its own and takes any number of tasks.
+	// Capacity returns the resources that can be in use at once, or false if the executor
+	// has its own queue and accepts any number of tasks.
 	Capacity() (Capacity, bool)
 
-	// Start starts a task whose directory is complete. An error means that the
-	// task does not run and never will; if that is uncertain, Start returns no
-	// error, and Status finds out.
+	// Start starts a task whose directory is complete. An error means that the task is
+	// not running and never will. If that is uncertain, Start returns no error, and
+	// Status finds out.
 	Start(ctx context.Context, t Task) (Handle, error)
 
-	// Status reports on each task, in the order asked. An error says nothing
-	// about any of them. A task that is Lost has no process left.
+	// Status reports the status of each task, in the given order. After an error nothing
+	// is known about any of them. A Lost task has no process left.
 	Status(ctx context.Context, tasks []Task) ([]TaskStatus, error)
 
-	// Stop asks a task to end; Status reports when it is gone. Stop is
+	// Stop requests that a task end; Status reports when it has ended. Stop is
 	// idempotent.
 	Stop(ctx context.Context, t Task) error
 }
 
-// Remote is an Executor whose tasks run on machines that don't see the data
-// directory. Task directories lie in a folder that both sides share, and are
-// copied home when the task has ended.
+// Remote is an Executor whose tasks run on machines that don't see the data directory.
+// Task directories are in a folder shared by both sides and are copied to the data
+// directory when the task has ended.
 type Remote interface {
 	Executor
 
-	// AttemptsDir is the shared folder of task directories: <job>/<attempt>.
+	// AttemptsDir returns the shared folder of task directories: <job>/<attempt>.
 	AttemptsDir() string
 
-	// Program returns the path of this program as tasks see it. The error is
-	// Unavailable if the shared folder can't be reached now.
+	// Program returns the path of this program as seen by tasks. The error is Unavailable
+	// if the shared folder can't be reached now.
 	Program(ctx context.Context) (string, error)
 
-	// MaxTasks is how many tasks it takes at once. Further jobs stay queued.
+	// MaxTasks returns the maximum number of tasks at a time. Further jobs stay queued.
 	MaxTasks() int
 }
 
-// Pilots is an Executor that can run short tasks one after the other in one process, a
-// pilot, which costs less than a process each. Package task says how it works.
-type Pilots interface {
+// Workers is an Executor that can run short tasks one after the other in one process, a
+// worker, which costs less than one process per task. See package task.
+type Workers interface {
 	Executor
 
-	// StartPilot starts the pilot of a directory for tasks like t, and assigns it its first
-	// chunk of rows: directories of tasks. A pilot that already runs there gets nothing.
-	// After an error none of the rows starts.
-	StartPilot(ctx context.Context, dir string, t Task, rows []string) error
+	// StartWorker starts the worker of a directory for tasks like t and assigns its first
+	// chunk of rows, given as task directories. If a worker already runs there, nothing is
+	// assigned. After an error none of the rows starts.
+	StartWorker(ctx context.Context, dir string, t Task, rows []string) error
 
-	// ShutdownPilot ends the pilot of a directory, none of whose rows is still needed, and
-	// reports whether it has exited, so that the directory can be removed. It is repeated
-	// until then.
-	ShutdownPilot(ctx context.Context, dir string) (gone bool, err error)
+	// ShutdownWorker shuts down the worker of a directory none of whose rows is needed, and
+	// reports whether it has exited, so that the directory can be removed. The caller
+	// repeats the call until then.
+	ShutdownWorker(ctx context.Context, dir string) (gone bool, err error)
 }
 
-// GPUWatcher is an Executor that watches its GPUs, so that its Capacity changes.
+// GPUWatcher is an Executor that monitors its GPUs, so that its Capacity changes.
 type GPUWatcher interface {
 	Executor
 
-	// GPUsChanged receives after the GPUs of the Capacity have changed. It has one receiver.
+	// GPUsChanged returns a channel that receives after the GPUs of the Capacity have
+	// changed. It has one receiver.
 	GPUsChanged() <-chan struct{}
 
-	// HoldGPUs says which GPUs jobs have, by name. Programs on other GPUs are no jobs.
-	// Before the first call it is unknown.
+	// HoldGPUs sets the names of the GPUs assigned to jobs. Programs on other GPUs are
+	// not jobs. Before the first call the assignment is unknown.
 	HoldGPUs(names []string)
 
-	// CheckGPUs looks at the GPUs now, and returns once the Capacity says what was seen. It
-	// is bounded, and returns an error if nothing could be seen.
+	// CheckGPUs checks the GPUs now and returns once Capacity reflects the result. It
+	// takes bounded time and returns an error if the GPUs could not be checked.
 	CheckGPUs(ctx context.Context) error
 }
 
-// Capacity is what an executor may use at once.
+// Capacity is the resources that an executor can use at once.
 type Capacity struct {
 	CPUs        int
 	MemoryBytes int64
-	GPUs        []string          // that jobs can be given, as CUDA_VISIBLE_DEVICES names them
-	Cards       map[string]string // the UUIDs of the cards of those GPUs that are instances (MIG)
-	FaultyGPUs  []FaultyGPU       // that jobs are not given
-	GPUsUnknown bool              // it is not known yet which GPUs there are
-	Cores       [][]int           // the CPUs of each core, to which jobs are pinned; none: they are not
+	GPUs        []string          // assignable to jobs, as in CUDA_VISIBLE_DEVICES
+	Cards       map[string]string // for GPUs that are MIG instances: UUIDs of their cards
+	FaultyGPUs  []FaultyGPU       // never assigned to jobs
+	GPUsUnknown bool              // the GPUs have not been detected yet
+	Cores       [][]int           // CPUs of each core, for pinning jobs; empty disables pinning
 }
 
 // FaultyGPU is a GPU that jobs can't use.
 type FaultyGPU struct {
 	Name  string
 	Fault GPUFault
-	Text  string // what is wrong, such as "is lost"
+	Text  string // description, such as "is lost"
 }
 
-// GPUFault is the kind of what is wrong with a GPU.
+// GPUFault is a kind of GPU fault.
 type GPUFault string
 
-// The faults.
+// The kinds of GPU faults.
 const (
-	GPULost        GPUFault = "lost"         // what runs on it can't continue
-	GPUNeedsReset  GPUFault = "reset"        // the driver wants it to be reset
-	GPUMemoryError GPUFault = "memory"       // it has uncorrected memory errors
-	GPUOccupied    GPUFault = "occupied"     // a program that is no job uses it
-	GPUUnknown     GPUFault = "unknown"      // the driver's tool does not answer
-	GPUUndivided   GPUFault = "no-instances" // in MIG mode without instances, so that there is nothing to give
+	GPULost        GPUFault = "lost"         // programs on it can't continue
+	GPUNeedsReset  GPUFault = "reset"        // the driver requires a reset
+	GPUMemoryError GPUFault = "memory"       // uncorrected memory errors
+	GPUOccupied    GPUFault = "occupied"     // used by a program that is not a job
+	GPUUnknown     GPUFault = "unknown"      // the driver's tool does not respond
+	GPUUndivided   GPUFault = "no-instances" // in MIG mode without instances, so nothing can be assigned
 )
 
-// Expected reports whether jobs can expect to be given the GPU once it is repaired.
+// Expected reports whether the GPU will be available to jobs once it is repaired.
 func (g FaultyGPU) Expected() bool { return g.Fault != GPUUndivided }
 
-// ExpectedGPUs returns how many GPUs there are if none is faulty.
+// ExpectedGPUs returns the number of GPUs if none were faulty.
 func (c Capacity) ExpectedGPUs() int {
 	n := len(c.GPUs)
 	for _, g := range c.FaultyGPUs {
@@ -126,49 +127,49 @@ func (c Capacity) ExpectedGPUs() int {
 	return n
 }
 
-// Handle identifies a task to its executor. It is opaque to all others, and
-// empty if the service died between the start and its record.
+// Handle identifies a task to its executor. It is opaque to all other code, and empty if
+// the service crashed between starting the task and recording it.
 type Handle string
 
-// Task is one attempt at a job, as executors see it. Dir holds task.json and
-// the rest of the attempt's files (package task).
+// Task is one attempt at a job, as executors see it. Dir contains task.json and the other
+// files of the attempt (package task).
 type Task struct {
 	Job     JobID
 	Attempt int
-	Token   string // names the attempt, never used twice
+	Token   string // unique ID of the attempt, never reused
 	Dir     string // absolute
 	Needs   placement.Resources
 	Devices placement.Devices
 	Limit   time.Duration
 	Handle  Handle
-	Pilot   string // the directory of the pilot that runs it; "": it has a process of its own
+	Worker  string // directory of its worker; "" means it has its own process
 	Owner   Owner
 
 	Placement placement.Placement // for executors that are clusters
 }
 
-// Owner says whose task it is, in words for administrators of a cluster.
+// Owner identifies the owner of a task to cluster administrators.
 type Owner struct {
 	Organization, Email string
-	Job                 string // its name
-	Batch               string // the name of its batch; "": it is in none
+	Job                 string // setNames of the job
+	Batch               string // setNames of its batch; "" if none
 }
 
-// ClusterJob is the job of a cluster that runs a task.
+// ClusterJob is the cluster job that runs a task.
 type ClusterJob struct {
-	Job       string `json:"job"` // its number
+	Job       string `json:"job"` // job number
 	Node      string `json:"node,omitempty"`
 	Partition string `json:"partition,omitempty"`
 }
 
-// TaskState is how far a task is.
+// TaskState is the state of a task.
 type TaskState int
 
 // The states of a task.
 const (
 	TaskStarting TaskState = iota // accepted; no process yet
 	TaskRunning
-	TaskEnded // Outcome says how
+	TaskEnded // see Outcome
 	TaskLost  // gone without an outcome
 )
 
@@ -178,12 +179,12 @@ type TaskStatus struct {
 	Reason    string // of TaskStarting: why it waits; of TaskRunning: what is wrong; of TaskLost: what is known
 	StartedAt time.Time
 	Progress  *Progress
-	Cluster   ClusterJob // as far as it is known
-	Outcome   *Outcome   // of TaskEnded; of a row that was lost before it began: who cancelled its pilot
+	Cluster   ClusterJob // as far as known
+	Outcome   *Outcome   // of TaskEnded; of a row lost before it started: who canceled its worker
 }
 
-// Aliases of what executors and tasks exchange. It is defined in package
-// protocol, so that the process of a task need not link this package.
+// Aliases of the types that executors and tasks exchange. They are defined in package
+// protocol so that task processes need not link this package.
 type (
 	Outcome  = protocol.Outcome
 	Cause    = protocol.Cause
@@ -192,7 +193,7 @@ type (
 	Sandbox  = protocol.Sandbox
 )
 
-// The causes, explained in package protocol.
+// The causes, documented in package protocol.
 const (
 	CauseDone        = protocol.CauseDone
 	CauseExit        = protocol.CauseExit

@@ -8,8 +8,8 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Expired is what retention or prune deleted, or would delete: a job with its
-// rows and the uploads that no other job refers to, or an upload alone.
+// Expired describes what retention or prune deleted, or would delete: a job with its rows
+// and the uploads that no other job refers to, or an upload alone.
 type Expired struct {
 	Job          JobID     `json:"jobId,omitempty"`
 	Name         string    `json:"jobName,omitempty"`
@@ -20,14 +20,14 @@ type Expired struct {
 	EndedAt      unit.Time `json:"completedAt,omitzero"`
 	Rows         int       `json:"rows,omitempty"` // of a batch
 	Uploads      []string  `json:"uploads,omitempty"`
-	Bytes        int64     `json:"bytes"` // on the disk
+	Bytes        int64     `json:"bytes"` // disk usage
 
-	Counted int64 `json:"-"` // bytes as quotas count them
+	Counted int64 `json:"-"` // bytes as counted by quotas
 }
 
-// Expire deletes a finished job that is not pinned, if fits still accepts it,
-// together with the uploads that no job refers to afterwards. It returns nil if
-// the job has to stay.
+// Expire deletes a finished job that is not pinned if fits still accepts it, together
+// with the uploads that no remaining job refers to. It returns nil if the job has to be
+// kept.
 func (s *Jobs) Expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Expired, error) {
 	var e *expiry
 	err := s.store.Update(ctx, func(tx Tx) (err error) {
@@ -37,7 +37,7 @@ func (s *Jobs) Expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Exp
 		if err := deleteJobs(tx, e.rows); err != nil {
 			return err
 		}
-		if e.uploads, err = unread(tx, e.rows); err != nil {
+		if e.uploads, err = unreferencedUploads(tx, e.rows); err != nil {
 			return err
 		}
 		for _, u := range e.uploads {
@@ -54,8 +54,8 @@ func (s *Jobs) Expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Exp
 	return out, errors.Join(err, s.removeFiles(e))
 }
 
-// WouldExpire reports what Expire would delete. uploads selects the uploads
-// that would go with the rows.
+// WouldExpire reports what Expire would delete. uploads selects the uploads that would be
+// deleted with the rows.
 func (s *Jobs) WouldExpire(ctx context.Context, id JobID, fits func(*Job) bool, uploads func(Tx, []*Job) ([]*Upload, error)) (*Expired, error) {
 	var e *expiry
 	err := s.store.View(ctx, func(tx Tx) (err error) {
@@ -73,11 +73,11 @@ func (s *Jobs) WouldExpire(ctx context.Context, id JobID, fits func(*Job) bool, 
 
 // expiry is a job that is about to be deleted.
 type expiry struct {
-	rows    []*Job // the job itself is the first
+	rows    []*Job // the first is the job itself
 	uploads []*Upload
 }
 
-// expiryOf reads a job with its rows, nil if it can't be deleted.
+// expiryOf reads a job with its rows, or returns nil if it can't be deleted.
 func (s *Jobs) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) {
 	j, err := tx.Job(id)
 	if errors.Is(err, fault.NotFound) || err == nil && !fits(j) {
@@ -104,8 +104,8 @@ func (s *Jobs) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) 
 	return &expiry{rows: rows}, nil
 }
 
-// unread returns the jobs' uploads that no job refers to any more.
-func unread(tx Tx, rows []*Job) ([]*Upload, error) {
+// unreferencedUploads returns those of the jobs' uploads that no job refers to.
+func unreferencedUploads(tx Tx, rows []*Job) ([]*Upload, error) {
 	var uploads []*Upload
 	for _, id := range UploadsOf(rows) {
 		read, err := IsRead(tx, id)
@@ -127,7 +127,7 @@ func unread(tx Tx, rows []*Job) ([]*Upload, error) {
 	return uploads, nil
 }
 
-// UploadsOf returns the uploads that jobs have read, each once.
+// UploadsOf returns the uploads that jobs have read, without duplicates.
 func UploadsOf(rows []*Job) []UploadID {
 	var ids []UploadID
 	seen := map[UploadID]bool{}
@@ -150,7 +150,7 @@ func IsRead(tx Tx, id UploadID) (bool, error) {
 	return false, nil
 }
 
-// describe reports what is deleted, and the disk space that it takes now.
+// describe reports what is deleted and its current disk usage.
 func (s *Jobs) describe(e *expiry) (*Expired, error) {
 	j := e.rows[0]
 	out := &Expired{
@@ -174,7 +174,7 @@ func (s *Jobs) describe(e *expiry) (*Expired, error) {
 	return out, all
 }
 
-// removeFiles removes the files of what was deleted. After a crash the garbage collection
+// removeFiles removes the files of deleted records. After a crash, garbage collection
 // removes the rest.
 func (s *Jobs) removeFiles(e *expiry) error {
 	var err error

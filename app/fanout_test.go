@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// fanOut returns a batch of echo jobs whose rows are made of something.
+// fanOut returns a batch of echo jobs with a fan-out request.
 func fanOut(t *testing.T, name, text string) app.BatchSubmission {
 	t.Helper()
 	body := parseJSON(t, fmt.Sprintf(`{"batchName":%q,"type":"echo","fanOut":%s}`, name, text))
@@ -27,7 +27,7 @@ func fanOut(t *testing.T, name, text string) app.BatchSubmission {
 func TestFileDeletedDuringAFanOut(t *testing.T) {
 	s := newSite(t)
 	u := s.Upload(ann, "a.txt", "A")
-	service := s.Offering(&interposedStore{s.Store, func() { must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID))) }}, app.Options{}, echoFile)
+	service := s.WithOptions(&interposedStore{s.Store, func() { must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID))) }}, app.Options{}, echoFile)
 	must.Equal(t, "faults", faultLocations(t, must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "b", `{"each":{"input":"folder:inputs/*"}}`)))), []string{"[body]"})
 
 	table := s.Upload(ann, "t.csv", "steps\n1\n")
@@ -46,12 +46,12 @@ func TestTooLargeSourcesAreRefused(t *testing.T) {
 	}
 }
 
-// TestExpansionsGiveTheirMemoryBack runs more expansions than fit at once, one after
-// the other, also some that fail.
+// TestExpansionsGiveTheirMemoryBack runs more expansions, including failing ones, than
+// fit at once, one after the other.
 func TestExpansionsGiveTheirMemoryBack(t *testing.T) {
 	s := newSite(t)
 	s.Upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
-	service := s.Offering(s.Store, app.Options{Expanding: 192 << 10}, echoFile)
+	service := s.WithOptions(s.Store, app.Options{MaxExpandingBytes: 192 << 10}, echoFile)
 	for i := range 16 {
 		source := []string{"a", "none"}[i%2]
 		_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, fmt.Sprint("b", i), `{"each":{"steps":"csv:inputs/a.csv","input":"csv:inputs/`+source+`.csv"}}`))
@@ -65,13 +65,13 @@ func TestExpansionsGiveTheirMemoryBack(t *testing.T) {
 	}
 }
 
-// TestLargeExpansionsAtOnceAreBounded holds one expansion within its transaction
-// while others begin.
+// TestLargeExpansionsAtOnceAreBounded holds one expansion within its transaction while
+// others start.
 func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 	s := newSite(t)
 	s.Upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
 	held := &holding{Store: s.Store, entered: make(chan struct{}), release: make(chan struct{})}
-	service := s.Offering(held, app.Options{Expanding: 192 << 10}, echoFile)
+	service := s.WithOptions(held, app.Options{MaxExpandingBytes: 192 << 10}, echoFile)
 	results := make(chan error, 6)
 	for i := range 6 {
 		go func() {
@@ -89,7 +89,7 @@ func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 	must.OK(t, must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))))
 }
 
-// holding is a store whose changes wait.
+// holding is a store whose updates wait.
 type holding struct {
 	app.Store
 	entered, release chan struct{}

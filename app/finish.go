@@ -16,20 +16,20 @@ import (
 	"molrun/app/job/eta"
 )
 
-// Ending is how an attempt ended, as collected by the runner.
+// Ending is the result of an attempt, as collected by the runner.
 type Ending struct {
-	Outcome     *Outcome        // nil where it was lost
-	Lost        string          // why, as part of a sentence
+	Outcome     *Outcome        // nil if the attempt was lost
+	Lost        string          // why it was lost, as part of a sentence
 	Failure     *Failure        // of a failed attempt
-	Results     json.RawMessage // the program's own metrics
-	Warnings    []string        // what makes them doubtful
+	Results     json.RawMessage // metrics reported by the program
+	Warnings    []string        // reasons to doubt the metrics
 	ResultBytes int64           // of a completed job
-	LeftOut     *LeftOut        // of its result
-	Cluster     ClusterJob      // that ran the attempt
-	MoreMemory  int64           // bytes with which a job that ran out of memory is started again; 0: it is not
+	LeftOut     *LeftOut        // files missing from the result
+	Cluster     ClusterJob      // ran the attempt
+	MoreMemory  int64           // memory for a rerun after running out of memory; 0 means no rerun
 }
 
-// lost reports whether the attempt ended through no fault of its program.
+// lost reports whether the attempt ended without an error of its program.
 func (e *Ending) lost() bool {
 	return e.Failure == nil && (e.Outcome == nil || e.Outcome.Cause == CauseInterrupted)
 }
@@ -39,9 +39,9 @@ func (j *Job) finish(e Ending, now time.Time) {
 	if e.Outcome != nil && !e.Outcome.StartedAt.IsZero() {
 		j.markStarted(e.Outcome.StartedAt)
 		j.measure(e)
-		now = e.Outcome.EndedAt.Add(j.lag(e.Outcome.StartedAt))
+		now = e.Outcome.EndedAt.Add(j.clockLag(e.Outcome.StartedAt))
 	}
-	now = now.Add(max(0, j.StartedAt.Sub(now))) // its clock may be ahead
+	now = now.Add(max(0, j.StartedAt.Sub(now))) // the machine's clock might be ahead
 	if j.Status == Running {
 		known := cmp.Or(j.Metrics, &Metrics{})
 		j.Private.Spent.Add(known.RunSeconds, known.CPUSeconds, unit.At(now))
@@ -53,7 +53,7 @@ func (j *Job) finish(e Ending, now time.Time) {
 		j.retryWithMore(e)
 	case e.lost() && j.Private.Lost < j.Private.Retries:
 		j.Private.Lost++
-		j.startAgain(fmt.Sprintf("attempt %d was lost (%s); waiting for the next attempt", j.Attempts, e.why()))
+		j.requeueAttempt(fmt.Sprintf("attempt %d was lost (%s); waiting for the next attempt", j.Attempts, e.why()))
 	case e.lost():
 		j.fail(Failure{Code: FailedLost, Message: fmt.Sprintf("The job was lost: %s. Retry it to run it again.", e.why())}, unit.At(now))
 	case e.Failure != nil:
@@ -66,15 +66,15 @@ func (j *Job) finish(e Ending, now time.Time) {
 	}
 }
 
-// startAgain queues a job again whose attempt has ended.
-func (j *Job) startAgain(reason string) {
+// requeueAttempt requeues a job whose attempt has ended.
+func (j *Job) requeueAttempt(reason string) {
 	j.Status, j.StartedAt = Queued, unit.Time{}
 	j.forgetAttempt()
 	j.StatusReason = reason
 	j.release()
 }
 
-// onCluster records which job of the cluster runs the attempt, once that is known.
+// onCluster records the cluster job that runs the attempt, once it is known.
 func (j *Job) onCluster(c ClusterJob) {
 	if c.Job != "" {
 		j.Slurm = &c
@@ -83,15 +83,16 @@ func (j *Job) onCluster(c ClusterJob) {
 
 func (j *Job) markStarted(at time.Time) {
 	if j.Status == Queued {
-		j.Status, j.StartedAt = Running, unit.At(at.Add(j.lag(at)))
+		j.Status, j.StartedAt = Running, unit.At(at.Add(j.clockLag(at)))
 		if !j.Private.Stop {
 			j.StatusReason = ""
 		}
 	}
 }
 
-// lag is by how much the clock of a start is behind: none is before its job was queued.
-func (j *Job) lag(start time.Time) time.Duration { return max(0, j.Private.QueuedAt.Sub(start)) }
+// clockLag returns how far the clock that reported start is behind: no job starts before it is
+// queued.
+func (j *Job) clockLag(start time.Time) time.Duration { return max(0, j.Private.QueuedAt.Sub(start)) }
 
 func (j *Job) measure(e Ending) {
 	o := e.Outcome
@@ -115,8 +116,8 @@ func (e *Ending) why() string {
 	return "its machine or process disappeared"
 }
 
-// stopped is the failure of a job that was cancelled. seen is the failure found
-// when its processes were gone, if any.
+// stopped returns the failure of a canceled job. seen is the failure found after its
+// processes exited, if any.
 func (j *Job) stopped(seen *Failure) Failure {
 	before := ""
 	if j.StartedAt.IsZero() {
@@ -129,7 +130,8 @@ func (j *Job) stopped(seen *Failure) Failure {
 	return f
 }
 
-// seconds rounds to milliseconds. A clock that went back gives 0.
+// seconds rounds to milliseconds. It returns 0 for a negative duration, as when a clock
+// was set back.
 func seconds(d time.Duration) float64 {
 	return float64(max(0, d).Milliseconds()) / 1000
 }
@@ -142,7 +144,7 @@ func (j *Job) fail(f Failure, at unit.Time) {
 	j.release()
 }
 
-// failDependency fails a job because a job on which it depends has failed.
+// failDependency fails a job because one of its dependencies has failed.
 func (j *Job) failDependency(w Dependency, at unit.Time) {
 	j.fail(Failure{
 		Code:    FailedDependency,
@@ -151,7 +153,7 @@ func (j *Job) failDependency(w Dependency, at unit.Time) {
 	j.Private.Cause = w.Job
 }
 
-// setWaits makes a queued job wait.
+// setWaits sets the dependencies that a queued job waits for.
 func (j *Job) setWaits(waits []Dependency) {
 	j.Private.Waits, j.StatusReason = waits, ""
 	switch n := len(waits); {
@@ -162,14 +164,14 @@ func (j *Job) setWaits(waits []Dependency) {
 	}
 }
 
-// release clears what belongs to the current attempt only.
+// release clears the state of the current attempt.
 func (j *Job) release() {
 	p := &j.Private
-	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.Pilot, p.Devices = false, false, "", "", "", "", placement.Devices{}
+	p.Claimed, p.Stop, p.StopBy, p.Token, p.Handle, p.Worker, p.Devices = false, false, "", "", "", "", placement.Devices{}
 }
 
-// Finish records how an attempt ended: the job is COMPLETED, FAILED, or QUEUED
-// again if the attempt was lost and retries remain. It is idempotent.
+// Finish records how an attempt ended: the job becomes COMPLETED, FAILED, or QUEUED again
+// if the attempt was lost and retries remain. It is idempotent.
 func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) error {
 	s.live.attemptEnded(id)
 	err := s.attempt(ctx, id, attempt, func(j *Job) { j.finish(e, s.now()) })
@@ -177,24 +179,25 @@ func (s *Runs) Finish(ctx context.Context, id JobID, attempt int, e Ending) erro
 	return err
 }
 
-// FinalRecord returns the record that Finish will store, for the job's result.
+// FinalRecord returns the record that Finish will store, for inclusion in the job's
+// result.
 func (s *Runs) FinalRecord(j *Job, e Ending) (Record, error) {
 	final := *j
 	final.finish(e, s.now())
 	return final.Encode()
 }
 
-// learn adds the job's run time to the history. A later attempt may have continued an
-// earlier one, so it is not comparable.
-func (j *Job) learn(tx Tx) error {
+// recordRunTime adds the job's run time to the history. A later attempt is not comparable, since
+// it may have resumed an earlier one.
+func (j *Job) recordRunTime(tx Tx) error {
 	if j.Status != Completed || j.Attempts != 1 || j.Private.Class == "" || j.Metrics == nil {
 		return nil
 	}
 	return tx.AddRun(j.Private.Class, eta.Run{Size: j.Private.Size, Seconds: j.Metrics.RunSeconds})
 }
 
-// attempt runs fn on a claimed job's current attempt. If that is over, or the
-// job is gone, nothing happens.
+// attempt runs fn on a claimed job's current attempt. It does nothing if the attempt has
+// ended or the job has been deleted.
 func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)) error {
 	var changed []JobID
 	err := s.store.Update(ctx, func(tx Tx) error {
@@ -212,7 +215,7 @@ func (s *Runs) attempt(ctx context.Context, id JobID, attempt int, fn func(*Job)
 		if err != nil {
 			return err
 		}
-		if err := j.learn(tx); err != nil {
+		if err := j.recordRunTime(tx); err != nil {
 			return err
 		}
 		changedIDs, err := s.propagateSome(tx)

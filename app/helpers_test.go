@@ -22,7 +22,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// greedyFile is an algorithm whose settings are its resources.
+// greedyFile is an algorithm whose settings are its resource requirements.
 const greedyFile = `
 format = 1
 type = "greedy"
@@ -61,7 +61,7 @@ var (
 	chief         = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
 )
 
-// site is a service on a real store and real files, with a clock of its own.
+// site is a service with a real store, real files and its own clock.
 type site struct {
 	*fixture.Site
 	Accounts *access.Accounts
@@ -94,7 +94,7 @@ func (s *site) routed(table routing.Table, definitions ...string) *app.Service {
 	s.t.Helper()
 	table.Executor = "local"
 	table.Machines = map[string]placement.Machine{"local": fixture.Machine, "slurm": {}}
-	return s.Offering(s.Store, app.Options{Routing: table}, definitions...)
+	return s.WithOptions(s.Store, app.Options{Routing: table}, definitions...)
 }
 
 func (s *site) retry(by app.Caller, name string) {
@@ -119,7 +119,7 @@ func wantCode(t *testing.T, what string, err error, want fault.Code) {
 	}
 }
 
-// faultLocations returns the locations of the faults that a refusal lists.
+// faultLocations returns the locations of the validation errors in err.
 func faultLocations(t *testing.T, err error) (locations []string) {
 	t.Helper()
 	var e *fault.Error
@@ -139,7 +139,7 @@ func parseJSON(t *testing.T, text string) *strictjson.Value {
 	return v
 }
 
-// submission returns an echo job as package web makes it from a body.
+// submission returns an echo job as package web decodes it from a request body.
 func submission(t *testing.T, name, settings string) app.Submission {
 	t.Helper()
 	return submissionOf(t, "echo", name, settings)
@@ -151,7 +151,6 @@ func submissionOf(t *testing.T, typ, name, settings string) app.Submission {
 	return app.Submission{Name: name, Type: typ, Settings: body.Member("settings"), Body: body}
 }
 
-// batchSubmission returns a batch of echo jobs.
 func batchSubmission(t *testing.T, name string, rows ...string) app.BatchSubmission {
 	t.Helper()
 	return batchSubmissionOf(t, "echo", name, rows...)
@@ -163,7 +162,6 @@ func batchSubmissionOf(t *testing.T, typ, name string, rows ...string) app.Batch
 	return app.BatchSubmission{Name: name, Type: typ, Rows: body.Member("settings").Items, Body: body}
 }
 
-// submit creates an echo job.
 func (s *site) submit(by app.Caller, name, settings string) shownJob {
 	s.t.Helper()
 	rec, created, err := s.Jobs.Submit(s.t.Context(), by, submission(s.t, name, settings))
@@ -174,7 +172,6 @@ func (s *site) submit(by app.Caller, name, settings string) shownJob {
 	return decode(s.t, rec)
 }
 
-// submitBatch creates a batch of echo jobs.
 func (s *site) submitBatch(by app.Caller, name string, rows ...string) shownJob {
 	s.t.Helper()
 	rec, created, err := s.Jobs.SubmitBatch(s.t.Context(), by, batchSubmission(s.t, name, rows...))
@@ -185,7 +182,7 @@ func (s *site) submitBatch(by app.Caller, name string, rows ...string) shownJob 
 	return decode(s.t, rec)
 }
 
-// shownJob is a job as callers see it.
+// shownJob is a job as shown to callers.
 type shownJob struct {
 	app.Job
 	Progress *app.Progress     `json:"progress"`
@@ -199,7 +196,7 @@ func decode(t *testing.T, rec app.Record) shownJob {
 	return j
 }
 
-// job returns a job as its organization sees it.
+// job returns a job as shown to by.
 func (s *site) job(by app.Caller, name string) shownJob {
 	s.t.Helper()
 	rec, err := s.Jobs.Get(s.t.Context(), by, name, 0)
@@ -207,7 +204,7 @@ func (s *site) job(by app.Caller, name string) shownJob {
 	return decode(s.t, rec)
 }
 
-// storedJob returns a job as it is stored, with its private part.
+// storedJob returns a job as stored, with its private part.
 func (s *site) storedJob(id app.JobID) (j *app.Job) {
 	s.t.Helper()
 	must.OK(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) (err error) {
@@ -230,7 +227,7 @@ func failure() app.Ending {
 	}
 }
 
-// complete runs a job to success with a result of that many bytes.
+// complete runs a job to success with a result of the given size.
 func (s *site) complete(id app.JobID, bytes int) {
 	s.t.Helper()
 	s.Complete(id, map[string]string{"out": strings.Repeat("x", bytes)})

@@ -13,9 +13,9 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// ResolveInputs finds the files that a claimed job reads and that other jobs have made
-// since it was submitted, and has the settings checked that need them, as Submit does
-// for files that are there. It returns why the job fails if it can't run with them.
+// ResolveInputs resolves the inputs of a claimed job that other jobs have produced since
+// it was submitted, and validates the settings that depend on them, as Submit does for
+// existing files. It returns a failure if the job can't run with them.
 func (s *Runs) ResolveInputs(ctx context.Context, j *Job) (*Failure, error) {
 	if !slices.ContainsFunc(j.Private.References, func(r Reference) bool { return r.Pending }) {
 		return nil, nil
@@ -55,8 +55,8 @@ func (s *Runs) ResolveInputs(ctx context.Context, j *Job) (*Failure, error) {
 	return nil, nil
 }
 
-// findInputs returns what a reference to a job that has finished names: a file, or those of an
-// output.
+// findInputs returns the files that a reference to a finished job names: one file, or the
+// files of an output.
 func (s *Runs) findInputs(ctx context.Context, a *algorithm.File, input Input, ref Reference) (files []resolvedFile, failure *Failure, err error) {
 	manifest, err := s.blobs.Manifest(ref.Job)
 	switch {
@@ -80,7 +80,7 @@ func (s *Runs) findInputs(ctx context.Context, a *algorithm.File, input Input, r
 	return files, nil, err
 }
 
-// outputOf finds the files of an output of a job that has finished.
+// outputOf returns the files of an output of a finished job.
 func (s *Runs) outputOf(ctx context.Context, id JobID, r naming.Reference, m *Manifest) (files []resolvedFile, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		maker, err := tx.Job(id)
@@ -96,8 +96,8 @@ func (s *Runs) outputOf(ctx context.Context, id JobID, r naming.Reference, m *Ma
 	return files, err
 }
 
-// validateInputs runs the algorithm's validator, which could not read all files before, and
-// returns the members that depend on their content.
+// validateInputs runs the algorithm's validator, which could not read all files at
+// submission, and returns the fields that depend on their content.
 func (s *Runs) validateInputs(ctx context.Context, j *Job, a *algorithm.File, inputs []Input, references []Reference) (known Private, failure *Failure, err error) {
 	sent, err := strictjson.Parse(j.Settings)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Runs) validateInputs(ctx context.Context, j *Job, a *algorithm.File, in
 	}
 	faults := rows[0].faults
 	if len(faults) == 0 {
-		known.Facts, known.Size = a.Kept(facts), a.Size(settings, facts)
+		known.Facts, known.Size = a.StoredFacts(facts), a.Size(settings, facts)
 		if known.Needs, faults = a.Needs(settings, facts); len(faults) == 0 {
 			return known, nil, nil
 		}

@@ -12,11 +12,11 @@ import (
 // Jobs submits, lists, changes and deletes jobs, and links to their results.
 type Jobs struct{ *core }
 
-// MaxWait is how long a client may wait for a job's change.
+// MaxWait is the maximum time a client can wait for a job to change.
 const MaxWait = time.Minute
 
-// Get returns the record of a job. With wait > 0 it returns when the status
-// changes, when the job is finished, or when wait is over.
+// Get returns the record of a job. With wait > 0 it returns when the status changes, when
+// the job has finished, or after wait.
 func (s *Jobs) Get(ctx context.Context, by Caller, name string, wait time.Duration) (Record, error) {
 	j, err := s.readStored(ctx, by, name)
 	if err != nil || wait <= 0 {
@@ -50,7 +50,7 @@ func (s *Jobs) Algorithm(ctx context.Context, j *Job) (*algorithm.File, error) {
 	return s.algorithmOf(ctx, j)
 }
 
-// readStored returns a job of the caller's organization as stored.
+// readStored returns the stored record of a job of the caller's organization.
 func (s *Jobs) readStored(ctx context.Context, by Caller, name string) (stored StoredJob, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		j, err := jobNamed(tx, by, name)
@@ -64,7 +64,7 @@ func (s *Jobs) readStored(ctx context.Context, by Caller, name string) (stored S
 	return stored, err
 }
 
-// Named returns a job of the caller's organization. It may be changed.
+// Named returns a job of the caller's organization, which the caller can modify.
 func (s *Jobs) Named(ctx context.Context, by Caller, name string) (j *Job, err error) {
 	err = s.store.View(ctx, func(tx Tx) (err error) {
 		j, err = jobNamed(tx, by, name)
@@ -76,7 +76,6 @@ func (s *Jobs) Named(ctx context.Context, by Caller, name string) (j *Job, err e
 // FindJob returns a job of the caller's organization.
 func (s *Jobs) FindJob(tx Tx, by Caller, name string) (*Job, error) { return jobNamed(tx, by, name) }
 
-// jobNamed returns a job of the caller's organization.
 func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
 	j, err := tx.JobNamed(by.Organization, name)
 	if errors.Is(err, fault.NotFound) {
@@ -85,7 +84,7 @@ func jobNamed(tx Tx, by Caller, name string) (*Job, error) {
 	return j, err
 }
 
-// changeable returns a job that the caller may change.
+// changeable returns a job that the caller is allowed to change.
 func changeable(tx Tx, by Caller, name string) (*Job, error) {
 	j, err := jobNamed(tx, by, name)
 	if err == nil && !by.May(j.Email) {

@@ -10,19 +10,19 @@ import (
 	"molrun/app/job/notice"
 )
 
-// MaxTags is how many tags a job may have.
+// MaxTags is the maximum number of tags of a job.
 const MaxTags = 20
 
-// Labels are tags and a note by which users find a job again, and who is notified of its
-// end. They are no part of its work: they can change at any time, and two submissions
-// that differ in them alone are the same.
+// Labels are the tags and the note by which users find a job, and its notification
+// recipients. They are not part of its work: they can change at any time, and submissions
+// that differ only in labels are identical.
 type Labels struct {
 	Tags   map[string]*string // nil removes a tag
-	Note   *string            // nil leaves the note as it is, "" removes it
-	Notify []string           // URLs and mailto: addresses; nil leaves them as they are
+	Note   *string            // nil keeps the note, "" removes it
+	Notify []string           // URLs and mailto: addresses; nil keeps the current ones
 }
 
-// faults returns what is wrong with the labels that a user gives.
+// faults returns the validation errors of labels sent by a user.
 func (l Labels) faults(by Caller, p notice.Policy) (faults []fault.Field) {
 	fail := func(msg string, loc ...any) {
 		if msg != "" {
@@ -44,7 +44,7 @@ func (l Labels) faults(by Caller, p notice.Policy) (faults []fault.Field) {
 	return append(faults, p.Faults(by.Email, l.Notify)...)
 }
 
-// set returns how many tags are set.
+// set returns the number of tags that are set.
 func (l Labels) set() (n int) {
 	for _, value := range l.Tags {
 		if value != nil {
@@ -58,7 +58,7 @@ func tooManyTags(n int) string {
 	return fmt.Sprintf("use at most %d tags, not %d; set a tag to null to remove it", MaxTags, n)
 }
 
-// label changes a job's labels. It fails if the job had too many tags then.
+// label changes a job's labels. It fails if the job would have too many tags.
 func (j *Job) label(l Labels) error {
 	tags := maps.Clone(j.Tags)
 	for key, value := range l.Tags {
@@ -87,7 +87,7 @@ func (j *Job) label(l Labels) error {
 // Tag is one tag of a job.
 type Tag struct{ Key, Value string }
 
-// SearchedText returns what a search looks at, folded: the name, the tags as
+// SearchedText returns the text that a search covers, case-folded: the name, the tags as
 // key:value, and the note, one per line.
 func (j *Job) SearchedText() string {
 	b := []byte(j.Name)

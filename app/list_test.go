@@ -14,8 +14,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestPagesAtOnceShareNoBytes reads pages of two organizations in turns and at once, each of
-// which uses the memory of earlier ones again.
+// TestPagesAtOnceShareNoBytes reads pages of two organizations alternately and
+// concurrently, so that each page reuses the memory of earlier ones.
 func TestPagesAtOnceShareNoBytes(t *testing.T) {
 	s := newSite(t)
 	callers := []app.Caller{ann, eve}
@@ -72,7 +72,7 @@ type = "string"
 	page, err := s.Lists.Jobs(t.Context(), ann, listing.Query{Limit: 100, Subjobs: true})
 	must.OK(t, err)
 	if n := len(decode(t, page.Records[0]).Subjobs); n != 6 || !bytes.HasSuffix(page.Records[0], []byte(`"subjobsTruncated":true}`)) {
-		t.Errorf("%d subjobs are shown of 7 large ones, want 6 and a mark", n)
+		t.Errorf("%d of 7 large subjobs are shown, want 6 and subjobsTruncated", n)
 	}
 }
 

@@ -8,33 +8,33 @@ import (
 	"molrun/app/job/eta"
 )
 
-// liveStates are the volatile states of jobs, kept in memory only: the progress
-// of running ones, and why queued ones wait.
+// liveStates is the state of jobs kept only in memory: the progress of running jobs, and
+// why queued jobs wait.
 type liveStates struct {
-	running eta.Running // when they will end
+	running eta.Running // expected ends
 
 	mu        sync.Mutex
 	progress  map[JobID]Progress
 	reasons   map[JobID]eta.Reason
-	forecasts map[string]QueueForecast // by executor; the map is never changed
+	forecasts map[string]QueueForecast // by executor; the map is replaced, never modified
 }
 
 // QueueForecast forecasts when the jobs of an executor's queue start.
 type QueueForecast interface {
-	// Queue returns the position of a job, and why it waits as far as that follows
-	// from its position; false if it does not know the job.
+	// Queue returns the position of a job, and why it waits if that follows from its
+	// position. It returns false for an unknown job.
 	Queue(id JobID, now time.Time) (eta.Queue, eta.Reason, bool)
-	// Forecast says when jobs of one user and priority would start if they were queued
+	// Forecast returns when jobs of one user and priority would start if they were queued
 	// now, in this order. It can take a tenth of a second.
 	Forecast(now time.Time, jobs []Waiting) eta.Forecast
 }
 
-// jobStarted notes that a job runs.
+// jobStarted records that a job runs.
 func (l *liveStates) jobStarted(j *Job, e eta.Estimate) {
 	l.running.Begin(string(j.ID), j.StartedAt.Time, j.Attempts, e, e.Basis(j.Type, j.Version))
 }
 
-// attemptEnded notes that an attempt is over.
+// attemptEnded records that an attempt has ended.
 func (l *liveStates) attemptEnded(id JobID) {
 	l.running.End(string(id))
 	l.mu.Lock()
@@ -42,7 +42,7 @@ func (l *liveStates) attemptEnded(id JobID) {
 	delete(l.progress, id)
 }
 
-// setProgress reports whether it is new.
+// setProgress reports whether the progress is new.
 func (l *liveStates) setProgress(id JobID, p Progress, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,15 +72,15 @@ func (l *liveStates) setForecast(executor string, o QueueForecast) {
 	l.forecasts = all
 }
 
-// forecast returns the latest queue forecast of an executor, nil if there is none yet.
+// forecast returns the latest queue forecast of an executor, or nil if there is none yet.
 func (l *liveStates) forecast(executor string) QueueForecast {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.forecasts[executor]
 }
 
-// waiting returns why a queued job waits, and its place in the queue of an executor,
-// if it is in one.
+// waiting returns why a queued job waits and, if it is in an executor's queue, its
+// position there.
 func (l *liveStates) waiting(id JobID, now time.Time) (why eta.Reason, q eta.Queue, inQueue bool) {
 	l.mu.Lock()
 	outlooks := l.forecasts

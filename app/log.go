@@ -18,7 +18,7 @@ import (
 type Log struct {
 	io.Reader
 	io.Closer
-	Size   int64 // of the whole log now
+	Size   int64 // current size of the whole log
 	Length int64 // of this part
 }
 
@@ -30,8 +30,8 @@ type LogRequest struct {
 	Offset, Limit int64
 }
 
-// Log opens the output of a job's program, even while it runs. A log longer
-// than its limit has lost its middle, and says so in a line.
+// Log opens the output of a job's program, even while it runs. If a log exceeds its
+// limit, its middle is cut out and replaced by a line that says so.
 func (s *Jobs) Log(ctx context.Context, by Caller, r LogRequest) (*Log, error) {
 	var j *Job
 	err := s.store.View(ctx, func(tx Tx) (err error) {

@@ -20,19 +20,19 @@ import (
 	"molrun/app/base/unit"
 )
 
-// A setting may have another job make a file: the [parameters.job] of an algorithm file. Such a
-// job is named after what it does, so that an existing identical job is reused. Otherwise it is
-// queued in the transaction that queues the job that reads the file.
+// A setting can have another job make an input file: see [parameters.job] of an algorithm
+// file. Such a job is named after its work so that an existing identical job is reused.
+// Otherwise it is queued in the transaction that queues the job that reads the file.
 
-// MakerSite is what a site says of the jobs of a type that make files for others.
+// MakerSite is the site's configuration for jobs of one type that make files for others.
 type MakerSite struct {
-	Settings map[string]any // that they have besides; they change no result
-	Data     func() string  // identifies the data of the site by which they find their result; nil: there are none
+	Settings map[string]any // additional settings, which do not affect results
+	Data     func() string  // identifies the site data that results depend on; nil means none
 }
 
-// NameOfWork names a job after what it does: its type, its settings without files, in plain form, the digests
-// of its files, and the data of the site.
-func NameOfWork(typ, data string, settings []byte, digests ...string) string {
+// WorkName names a job after its work: its type, its settings without files in plain
+// form, the digests of its files, and the site data.
+func WorkName(typ, data string, settings []byte, digests ...string) string {
 	parts := [][]byte{[]byte(hashVersion), []byte("work"), []byte(typ), []byte(data), settings}
 	for _, d := range digests {
 		parts = append(parts, []byte(d))
@@ -40,42 +40,43 @@ func NameOfWork(typ, data string, settings []byte, digests ...string) string {
 	return typ + "-" + digest.Parts(parts...)[:32]
 }
 
-// DigestOfSequences is the digest, for NameOfWork, of a file of sequences, whatever they are called.
-func DigestOfSequences(letters []string) string {
+// SequencesDigest returns the digest, for WorkName, of a file of sequences, ignoring
+// their names.
+func SequencesDigest(letters []string) string {
 	return digest.Parts([]byte(strings.Join(letters, "\n")))
 }
 
 // maker is a job that makes files for others.
 type maker struct {
 	name      string
-	id        JobID // "" while it is neither found nor planned
-	completed bool  // it was when it was found
+	id        JobID // "" until found or planned
+	completed bool  // when it was found
 	algorithm *algorithm.File
 	settings  *strictjson.Value
-	job       *Job // that is to be queued; nil: it is there
+	job       *Job // to be queued; nil if it exists already
 }
 
-// madeFile is a file that a row has another job make.
+// madeFile is an input of a row that another job makes.
 type madeFile struct {
 	parameter algorithm.Parameter
 	by        *maker
 }
 
-// at returns where the row asks for the file.
-func (f *madeFile) at() []any { return []any{f.parameter.Maker.AskedBy} }
+// at returns the location in the row that requests the file.
+func (f *madeFile) at() []any { return []any{f.parameter.Maker.RequestedBy} }
 
 func (f *madeFile) reference() algorithm.FileReference {
 	return algorithm.FileReference{Loc: f.at(), Text: "job:" + f.by.name + "/@" + f.parameter.Maker.Output}
 }
 
-// Bounds of a file that names a job by what it holds.
+// Limits of an input file whose content is part of a job's name.
 const (
 	maxNamingFile    = 4 << 20
 	maxNamingRecords = 10_000
 )
 
-// findMakers finds the jobs that make files for the rows. Files that are there become inputs;
-// awaitMakers adds the others once the rest of the settings is checked.
+// findMakers finds the jobs that make files for the rows. Existing files become inputs;
+// awaitMakers adds the others once the other settings have been validated.
 func (p *plan) findMakers(ctx context.Context, rows []row) error {
 	made := slices.DeleteFunc(p.algorithm.Parameters.Files(), func(f algorithm.Parameter) bool { return f.Maker == nil })
 	if len(made) == 0 {
@@ -86,7 +87,7 @@ func (p *plan) findMakers(ctx context.Context, rows []row) error {
 			continue
 		}
 		for _, parameter := range made {
-			if !parameter.Maker.Asked(rows[i].settings.Members) {
+			if !parameter.Maker.Requested(rows[i].settings.Members) {
 				continue
 			}
 			by, wrong, err := p.makerOf(&rows[i], parameter)
@@ -109,20 +110,20 @@ func (p *plan) findMakers(ctx context.Context, rows []row) error {
 				return err
 			}
 		}
-		return p.readMade(tx, rows, func(m *maker) bool { return m.completed })
+		return p.addMadeInputs(tx, rows, func(m *maker) bool { return m.completed })
 	})
 }
 
-// makerOf returns the job that makes a file for a row, or says what is wrong.
+// makerOf returns the job that makes a file for a row, or what is wrong.
 func (p *plan) makerOf(r *row, parameter algorithm.Parameter) (by *maker, wrong fault.Field, err error) {
 	want := parameter.Maker
 	asks := func(msg string) (*maker, fault.Field, error) {
-		return nil, fault.Field{Loc: []any{want.AskedBy}, Type: "value", Msg: msg}, nil
+		return nil, fault.Field{Loc: []any{want.RequestedBy}, Type: "value", Msg: msg}, nil
 	}
 	if v := r.settings.Member(parameter.Name); v != nil && v.Kind != strictjson.Null {
-		return nil, fault.Field{Loc: []any{parameter.Name}, Type: "value", Msg: fmt.Sprintf("can't be combined with %s, which has the file made by a job of type %s: remove one of the two", want.AskedBy, want.Type)}, nil
+		return nil, fault.Field{Loc: []any{parameter.Name}, Type: "value", Msg: fmt.Sprintf("can't be combined with %s, for which a job of type %s makes the file: remove one of the two", want.RequestedBy, want.Type)}, nil
 	}
-	if p.forOthers {
+	if p.forMakers {
 		return asks(fmt.Sprintf("needs a job of type %s, which is created automatically only for jobs that you submit yourself: submit that job first", want.Type))
 	}
 	a, ok := p.catalogue.Find(want.Type, "")
@@ -143,7 +144,7 @@ func (p *plan) makerOf(r *row, parameter algorithm.Parameter) (by *maker, wrong 
 		digests = append(digests, sum)
 		members = append(members, strictjson.Member{Name: f.Setting, Value: &strictjson.Value{Kind: strictjson.String, Text: text}})
 	}
-	name := NameOfWork(want.Type, p.siteData(want.Type), plain, digests...)
+	name := WorkName(want.Type, p.siteData(want.Type), plain, digests...)
 	if p.makers[name] == nil {
 		settings, err := settingsOf(members, p.options.Makers[want.Type].Settings)
 		if err != nil {
@@ -154,7 +155,7 @@ func (p *plan) makerOf(r *row, parameter algorithm.Parameter) (by *maker, wrong 
 	return p.makers[name], wrong, nil
 }
 
-// siteData identifies the data of the site for a type, the same for all rows.
+// siteData returns the identifier of the site data for a type, read once for all rows.
 func (p *plan) siteData(typ string) string {
 	data, known := p.data[typ]
 	if read := p.options.Makers[typ].Data; !known && read != nil {
@@ -164,7 +165,7 @@ func (p *plan) siteData(typ string) string {
 	return data
 }
 
-// settingsOf returns an object of settings, with those of the site.
+// settingsOf returns a settings object that includes the site's settings.
 func settingsOf(members []strictjson.Member, more map[string]any) (*strictjson.Value, error) {
 	for _, name := range slices.Sorted(maps.Keys(more)) {
 		text, err := json.Marshal(more[name])
@@ -180,8 +181,8 @@ func settingsOf(members []strictjson.Member, more map[string]any) (*strictjson.V
 	return strictjson.Parse(strictjson.AppendPlainMembers(nil, members))
 }
 
-// digestFor returns how a row names a file that another job is to read as the parameter reads, and the digest
-// of what it holds, or what is wrong with it.
+// digestFor returns how a row names a file that another job reads as parameter reads,
+// with the digest of its content, or what is wrong with it.
 func (p *plan) digestFor(r *row, name string, reads *algorithm.Parameter) (text, sum, msg string, err error) {
 	i := slices.IndexFunc(r.references, func(ref Reference) bool { return ref.Setting == name })
 	if i < 0 {
@@ -220,15 +221,15 @@ func (p *plan) digestFor(r *row, name string, reads *algorithm.Parameter) (text,
 	for k, record := range records {
 		letters[k] = record.Letters
 	}
-	p.digests[path] = DigestOfSequences(letters)
+	p.digests[path] = SequencesDigest(letters)
 	return text, p.digests[path], "", nil
 }
 
-// find looks for a job that does the work of a maker. One that has failed, or is being stopped,
-// leaves its name to the next.
+// find looks for a job that does the work of a maker. If a job with the name has failed
+// or is being stopped, it tries the next numbered name.
 func (p *plan) find(tx Tx, m *maker) error {
 	if m.id != "" {
-		return nil // for rows of another type of a pipeline
+		return nil // found for rows of another type of the pipeline
 	}
 	first := m.name
 	for n := 2; ; n++ {
@@ -246,13 +247,13 @@ func (p *plan) find(tx Tx, m *maker) error {
 	}
 }
 
-// makesFor reports whether a job of the name of a maker can be used in its place.
+// makesFor reports whether a job with a maker's name can be used as that maker.
 func (j *Job) makesFor(m *maker) bool {
 	return j.Type == m.algorithm.Type && !j.IsBatch() && j.Status != Failed && !j.Private.Stop
 }
 
-// readMade adds the files of some makers to the inputs of the rows, and leaves the others.
-func (p *plan) readMade(tx Tx, rows []row, some func(*maker) bool) error {
+// addMadeInputs adds the files of the makers that some selects to the inputs of the rows.
+func (p *plan) addMadeInputs(tx Tx, rows []row, some func(*maker) bool) error {
 	for i := range rows {
 		r := &rows[i]
 		var rest []madeFile
@@ -262,7 +263,7 @@ func (p *plan) readMade(tx Tx, rows []row, some func(*maker) bool) error {
 				continue
 			}
 			before := len(r.references)
-			if err := p.resolveOne(tx, r, f.parameter, f.reference()); err != nil {
+			if err := p.resolveParameter(tx, r, f.parameter, f.reference()); err != nil {
 				return err
 			}
 			for _, ref := range r.references[before:] {
@@ -274,8 +275,8 @@ func (p *plan) readMade(tx Tx, rows []row, some func(*maker) bool) error {
 	return nil
 }
 
-// awaitMakers has the rows wait for the jobs that are still to make files for them, and plans
-// those that are not there.
+// awaitMakers makes the rows wait for the jobs that will make their files, and plans the
+// missing jobs.
 func (p *plan) awaitMakers(ctx context.Context, rows []row) error {
 	if len(p.makers) == 0 {
 		return nil
@@ -305,19 +306,19 @@ func (p *plan) awaitMakers(ctx context.Context, rows []row) error {
 		}
 	}
 	return p.store.View(ctx, func(tx Tx) error {
-		return p.readMade(tx, rows, func(m *maker) bool { return m.id != "" })
+		return p.addMadeInputs(tx, rows, func(m *maker) bool { return m.id != "" })
 	})
 }
 
-// planMakers plans jobs of one algorithm as if the caller had submitted them, and notes what is
-// wrong with each.
+// planMakers plans jobs of one algorithm as if the caller had submitted them, and records
+// the errors of each in wrong.
 func (p *plan) planMakers(ctx context.Context, a *algorithm.File, makers []*maker, wrong map[*maker][]fault.Field) error {
 	priority := p.priority
 	if p.faulty("priority") {
 		priority = 0
 	}
 	plan := newPlan(p.core, p.by, a.Type, a.Version, priority, 0, nil)
-	plan.forOthers = true
+	plan.forMakers = true
 	common := plan.faults
 	settings := make([]*strictjson.Value, len(makers))
 	for k, m := range makers {
@@ -351,7 +352,7 @@ func (p *plan) planMakers(ctx context.Context, a *algorithm.File, makers []*make
 	return nil
 }
 
-// placed returns a fault of the job that makes the file as one of the row.
+// locateFaults converts an error of the job that makes the file to one of the row.
 func (f *madeFile) placed(w fault.Field) fault.Field {
 	if len(w.Loc) > 0 {
 		for _, given := range f.parameter.Maker.Files {
@@ -366,7 +367,7 @@ func (f *madeFile) placed(w fault.Field) fault.Field {
 	return w
 }
 
-// plannedMakers returns the jobs that make files for those of a plan, in the order of their names.
+// plannedMakers returns the jobs that make files for a plan's jobs, sorted by name.
 func plannedMakers(all map[string]*maker) (used []*maker) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if all[name].id != "" {
@@ -376,10 +377,12 @@ func plannedMakers(all map[string]*maker) (used []*maker) {
 	return used
 }
 
-// errMakerChanged says that a job which makes a file came, went or failed since it was looked for.
+// errMakerChanged means that a job that makes a file was created, deleted or failed since
+// it was looked up.
 var errMakerChanged = errors.New("a job that makes a file has changed")
 
-// putMakers stores the new ones for a job, after it has checked that all stand as they did when they were planned.
+// putMakers stores the new makers of a job after checking that none has changed since it
+// was planned.
 func putMakers(tx Tx, reader *Job, makers []*maker, encoded []EncodedJob) error {
 	for _, m := range makers {
 		j, err := tx.JobNamed(reader.Organization, m.name)

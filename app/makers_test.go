@@ -81,7 +81,8 @@ at = "rows"
 `
 )
 
-// foldSettings uploads chains and returns settings that have them searched for.
+// foldSettings uploads chains and returns fold settings that request an MSA search for
+// them.
 func (s *site) foldSettings(by app.Caller, filename, text string) string {
 	s.t.Helper()
 	return fmt.Sprintf(`{"chains":%q,"msa":"search"}`, s.Upload(by, filename, text).ID)
@@ -94,7 +95,8 @@ func (s *site) fold(by app.Caller, name, settings string) shownJob {
 	return decode(s.t, rec)
 }
 
-// ofType returns the names of an organization's jobs of a type, those of batches left out.
+// ofType returns the names of an organization's jobs of a type, excluding rows of
+// batches.
 func (s *site) ofType(organization, typ string) (names []string) {
 	s.t.Helper()
 	must.OK(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) error {
@@ -111,7 +113,7 @@ func (s *site) ofType(organization, typ string) (names []string) {
 	return names
 }
 
-// search returns the only job of the type search.
+// search returns the organization's only job of type search.
 func (s *site) search(organization string) shownJob {
 	s.t.Helper()
 	names := s.ofType(organization, "search")
@@ -198,7 +200,7 @@ func TestMakersAreRefusedWithTheirReaders(t *testing.T) {
 	}{
 		"not ready":         {[]string{none, foldFile}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of type search, but search is not ready on this server: "},
 		"no such algorithm": {[]string{foldFile}, `{"chains":"` + chains(">a\nMKV\n") + `","msa":"search"}`, "body.settings.msa: needs a job of type search, which is not available"},
-		"both":              {nil, fmt.Sprintf(`{"chains":%q,"msa":"search","rows":[%q]}`, chains(">a\nMKV\n"), rows), "body.settings.rows: can't be combined with msa, which has the file made by a job of type search"},
+		"both":              {nil, fmt.Sprintf(`{"chains":%q,"msa":"search","rows":[%q]}`, chains(">a\nMKV\n"), rows), "body.settings.rows: can't be combined with msa, for which a job of type search makes the file"},
 		"no chains":         {nil, `{"msa":"search"}`, "body.settings.chains: is required by the job that makes another input"},
 		"too many for it":   {nil, `{"chains":"` + chains(">a\nMKV\n>b\nMKV\n>c\nMKV\n") + `","msa":"search"}`, "body.settings.chains: has 3 records"},
 		"pending":           {nil, `{"chains":"job:made/x.fasta","msa":"search"}`, `body.settings.chains: is created by job "made", which has not finished`},
@@ -210,7 +212,7 @@ func TestMakersAreRefusedWithTheirReaders(t *testing.T) {
 	} {
 		jobs := s.Jobs
 		if tt.definitions != nil {
-			jobs = s.Offering(s.Store, app.Options{}, tt.definitions...).Jobs
+			jobs = s.WithOptions(s.Store, app.Options{}, tt.definitions...).Jobs
 		}
 		err := must.Error3(jobs.Submit(t.Context(), ann, submissionOf(t, "fold", "f", tt.settings)))
 		var refused *fault.Error
@@ -225,7 +227,7 @@ func TestMakersCountInQuotas(t *testing.T) {
 	s := newSite(t, searchFile, foldFile)
 	settings := s.foldSettings(ann, "a.fasta", ">a\nMKVLAAGIVG\n")
 	few := func(n int) *app.Jobs {
-		return s.Offering(s.Store, app.Options{Quota: func(string, string) quota.Quota { return quota.Quota{Queued: n} }}, searchFile, foldFile).Jobs
+		return s.WithOptions(s.Store, app.Options{Quota: func(string, string) quota.Quota { return quota.Quota{Queued: n} }}, searchFile, foldFile).Jobs
 	}
 	wantQuotaExceeded(t, "one job", must.Error3(few(1).Submit(t.Context(), ann, submissionOf(t, "fold", "f", settings))), "2 requested")
 	must.Equal(t, "searches", len(s.ofType("lab", "search")), 0)
@@ -236,7 +238,7 @@ func TestMakersCountInQuotas(t *testing.T) {
 func TestSitesAddSettingsAndDataToMakers(t *testing.T) {
 	s := newSite(t, searchFile, foldFile)
 	data := "release 1"
-	jobs := s.Offering(s.Store, app.Options{Makers: map[string]app.MakerSite{"search": {Settings: map[string]any{"cores": 3}, Data: func() string { return data }}}}, searchFile, foldFile).Jobs
+	jobs := s.WithOptions(s.Store, app.Options{Makers: map[string]app.MakerSite{"search": {Settings: map[string]any{"cores": 3}, Data: func() string { return data }}}}, searchFile, foldFile).Jobs
 	settings := s.foldSettings(ann, "a.fasta", ">a\nMKVLAAGIVG\n")
 	fold := func(name string) {
 		must.OK(t, must.Error3(jobs.Submit(t.Context(), ann, submissionOf(t, "fold", name, settings))))
@@ -244,15 +246,15 @@ func TestSitesAddSettingsAndDataToMakers(t *testing.T) {
 	fold("f")
 	search := s.search("lab")
 	must.Equal(t, "cores", s.storedJob(search.ID).Private.Needs.CPUs, 3)
-	must.Equal(t, "its name", search.Name, app.NameOfWork("search", data, []byte(`{"deep":true}`), app.DigestOfSequences([]string{"MKVLAAGIVG"})))
+	must.Equal(t, "its name", search.Name, app.WorkName("search", data, []byte(`{"deep":true}`), app.SequencesDigest([]string{"MKVLAAGIVG"})))
 	fold("g")
 	data = "release 2"
 	fold("h")
 	must.Equal(t, "searches", len(s.ofType("lab", "search")), 2)
 }
 
-// TestAReaderIsNeverThereWithoutItsMaker breaks the store at each call of a submission: what is
-// stored then, and would outlast a crash, is both jobs or none.
+// TestAReaderIsNeverThereWithoutItsMaker makes each store call of a submission fail in
+// turn and checks that either both jobs are stored or neither.
 func TestAReaderIsNeverThereWithoutItsMaker(t *testing.T) {
 	s := newSite(t, searchFile, foldFile)
 	settings := s.foldSettings(ann, "a.fasta", ">a\nMKVLAAGIVG\n")
@@ -260,14 +262,14 @@ func TestAReaderIsNeverThereWithoutItsMaker(t *testing.T) {
 	fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
 		must.Equal(t, "jobs before", stored(), 0)
 		store := &fixture.FaultyStore{Store: s.Store}
-		jobs := s.On(store).Jobs
+		jobs := s.WithStore(store).Jobs
 		arm(store)
 		return must.Error3(jobs.Submit(t.Context(), ann, submissionOf(t, "fold", "f", settings)))
 	})
 	must.Equal(t, "jobs in the end", stored(), 2)
 }
 
-// overtaken is a store in which something happens just before the first update.
+// overtaken is a store that calls a function just before the first update.
 type overtaken struct {
 	app.Store
 	by func()
@@ -285,7 +287,7 @@ func TestMakersThatChangeMeanwhile(t *testing.T) {
 	const text = ">a\nMKVLAAGIVG\n"
 	for name, tt := range map[string]struct {
 		before, meanwhile func(s *site)
-		suffix            string // of the search that is read
+		suffix            string // of the name of the search that is read
 	}{
 		"an equal one is submitted": {func(*site) {}, func(s *site) { s.fold(bob, "g", s.foldSettings(bob, "b.fasta", text)) }, ""},
 		"it fails":                  {func(s *site) { s.fold(bob, "g", s.foldSettings(bob, "b.fasta", text)) }, func(s *site) { s.Fail(s.search("lab").ID, nil) }, "-2"},
@@ -302,9 +304,9 @@ func TestMakersThatChangeMeanwhile(t *testing.T) {
 			tt.before(s)
 			store := &overtaken{s.Store, func() { tt.meanwhile(s) }}
 			settings := s.foldSettings(ann, "a.fasta", text)
-			must.OK(t, must.Error3(s.On(store).Jobs.Submit(t.Context(), ann, submissionOf(t, "fold", "f", settings))))
+			must.OK(t, must.Error3(s.WithStore(store).Jobs.Submit(t.Context(), ann, submissionOf(t, "fold", "f", settings))))
 			all := s.ofType("lab", "search")
-			must.Equal(t, "the search that f reads", s.job(ann, "f").Inputs[1].Job, app.NameOfWork("search", "", []byte(`{"deep":true}`), app.DigestOfSequences([]string{"MKVLAAGIVG"}))+tt.suffix)
+			must.Equal(t, "the search that f reads", s.job(ann, "f").Inputs[1].Job, app.WorkName("search", "", []byte(`{"deep":true}`), app.SequencesDigest([]string{"MKVLAAGIVG"}))+tt.suffix)
 			must.Equal(t, "the last search", s.job(ann, "f").Inputs[1].Job, all[len(all)-1])
 			must.Equal(t, "what f waits for", s.standing("f"), fmt.Sprintf("QUEUED waiting for job %q", all[len(all)-1]))
 		})

@@ -11,7 +11,7 @@ import (
 
 const gib = 1 << 30
 
-// growFile is an algorithm whose jobs start again with more memory.
+// growFile is an algorithm whose jobs are rerun with more memory.
 const growFile = `
 format = 1
 type = "grow"
@@ -29,7 +29,7 @@ default = 1
 on = ["OUT_OF_MEMORY"]
 `
 
-// outOfMemory ends an attempt at a job for lack of memory, as the runner does.
+// outOfMemory returns an out-of-memory ending for an attempt, as the runner does.
 func (s *site) outOfMemory(j *app.Job) app.Ending {
 	s.t.Helper()
 	alg, err := s.Runs.AlgorithmOf(s.t.Context(), j)
@@ -46,7 +46,8 @@ func (s *site) outOfMemory(j *app.Job) app.Ending {
 	return e
 }
 
-// queuedMemory returns the memory with which the queue has a job, 0 if it is not queued.
+// queuedMemory returns the memory requirement of a job in the queue, or 0 if it is not
+// queued.
 func (s *site) queuedMemory(id app.JobID) (bytes int64) {
 	s.t.Helper()
 	must.OK(s.t, s.Runs.Queue(s.t.Context(), "local", func(w app.Waiting) app.Visit {
@@ -64,7 +65,7 @@ func TestJobThatRanOutOfMemoryStartsAgainWithMore(t *testing.T) {
 	run := func(attempt int) {
 		t.Helper()
 		e := s.outOfMemory(s.Start(id))
-		for range 2 { // the second time nothing happens
+		for range 2 { // the second call has no effect
 			must.OK(t, s.Runs.Finish(t.Context(), id, attempt, e))
 		}
 	}
@@ -83,10 +84,10 @@ func TestJobThatRanOutOfMemoryStartsAgainWithMore(t *testing.T) {
 	must.Equal(t, "reason", s.job(ann, "a").StatusReason, "attempt 3 ran out of its 4.0 GiB of memory; waiting for the next, with 6.0 GiB")
 	run(4)
 	j := s.job(ann, "a")
-	must.Equal(t, "at the most", fmt.Sprint(j.Status, " ", j.Failure.Code, ": ", j.Failure.Message), "FAILED OUT_OF_MEMORY: It ran out. It had 6.0 GiB, and grow raises that to at most 6.0 GiB.")
+	must.Equal(t, "at the most", fmt.Sprint(j.Status, " ", j.Failure.Code, ": ", j.Failure.Message), "FAILED OUT_OF_MEMORY: It ran out. It had 6.0 GiB; the maximum for grow is 6.0 GiB.")
 	must.Equal(t, "past attempts of the failed job", j.PastAttempts, past)
 	if spent := s.storedJob(id).Private.Spent; spent.Ended != 4 || spent.RunMillis != 4*60e3 || spent.CPUMillis != 4*30e3 {
-		t.Errorf("spent %+v, want what four attempts took", spent)
+		t.Errorf("spent %+v, want the usage of four attempts", spent)
 	}
 	s.retry(ann, "a")
 	if j := s.storedJob(id); len(j.PastAttempts) != 0 || j.Private.Needs.MemoryBytes != had[3] || j.MemoryBytes != had[3] {
@@ -100,10 +101,10 @@ func TestJobFailsThatCanGetNoMoreMemory(t *testing.T) {
 		attempts       int
 		want           string
 	}{
-		"the machine has no more": {"", `{"gb":3}`, 3, "It ran out. It had 8.0 GiB, and no machine for it has more."},
-		"often enough":            {"attempts = 1\n", `{}`, 2, "It ran out. Its memory was raised once, as often as grow allows."},
-		"as often as by default":  {"memory = 1.5\n", `{}`, 4, "It ran out. Its memory was raised 3 times, as often as grow allows."},
-		"it had the most":         {"most = \"2GiB\"\n", `{"gb":4}`, 1, "It ran out. It had 4.0 GiB, and grow raises that to at most 2.0 GiB."},
+		"the machine has no more": {"", `{"gb":3}`, 3, "It ran out. It had 8.0 GiB, and no suitable machine has more."},
+		"often enough":            {"attempts = 1\n", `{}`, 2, "It ran out. Its memory was raised once, the maximum for grow."},
+		"as often as by default":  {"memory = 1.5\n", `{}`, 4, "It ran out. Its memory was raised 3 times, the maximum for grow."},
+		"it had the maximum":      {"most = \"2GiB\"\n", `{"gb":4}`, 1, "It ran out. It had 4.0 GiB; the maximum for grow is 2.0 GiB."},
 		"nothing is reserved":     {"", `{"gb":0}`, 1, "It ran out."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +134,8 @@ func TestCancelledJobGetsNoMoreMemory(t *testing.T) {
 	s.wantStandings("stopped", map[string]string{"a": "FAILED OUT_OF_MEMORY"})
 }
 
-// TestLostAttemptKeepsTheMemory loses the attempt after the one that ran out of memory.
+// TestLostAttemptKeepsTheMemory loses the attempt that follows the one that ran out of
+// memory.
 func TestLostAttemptKeepsTheMemory(t *testing.T) {
 	s := newSite(t, growFile)
 	id := s.SubmitOf("grow", ann, "a", `{}`)

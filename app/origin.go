@@ -9,16 +9,16 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// JobOrigin is where jobs run. It adds to the record in a job's result what it takes to
-// run the same work again, here or on another server.
+// JobOrigin is where jobs run. It adds to the record in a job's result everything needed
+// to repeat the work, here or on another server.
 type JobOrigin struct {
 	Version string // of molrun
 	Host    string
 }
 
-// recordedSubmission is the body of POST /submit-job for the same work. Files are named by
-// their digests. What does not belong to the work is left out: dependencies, which
-// have ended, and a priority that only admins may ask for.
+// recordedSubmission is the body of a POST /submit-job request for the same work. Files
+// are named by their digests. Anything not part of the work is left out: dependencies,
+// which have finished, and a high priority that only admins can request.
 type recordedSubmission struct {
 	Name       string            `json:"jobName"`
 	Type       string            `json:"type"`
@@ -30,7 +30,7 @@ type recordedSubmission struct {
 	Note       string            `json:"note,omitempty"`
 }
 
-// recordedAlgorithm is the file that the job was validated against.
+// recordedAlgorithm is the algorithm file that the job was validated against.
 type recordedAlgorithm struct {
 	SHA256 string `json:"sha256"`
 	Text   string `json:"text"`
@@ -51,7 +51,7 @@ func (o JobOrigin) Describe(record Record, j *Job, a *algorithm.File) (Record, e
 	return strictjson.Append(record, "host", o.Host), nil
 }
 
-// recordSubmission returns the submission of a job.
+// recordSubmission returns a submission that repeats a job.
 func recordSubmission(j *Job) (*recordedSubmission, error) {
 	settings, err := portableSettings(j)
 	if err != nil {
@@ -61,14 +61,13 @@ func recordSubmission(j *Job) (*recordedSubmission, error) {
 		Name: j.Name, Type: j.Type, Version: j.Version, Settings: settings,
 		Priority: min(j.Priority, 0), Tags: j.Tags, Note: j.Note,
 	}
-	if j.Private.AsksTime {
+	if j.Private.SetsMaxRuntime {
 		s.MaxRuntime = j.MaxRuntime
 	}
 	return s, nil
 }
 
-// portableSettings returns a job's settings with the digests of its inputs in place of their
-// names.
+// portableSettings returns a job's settings with input references replaced by digests.
 func portableSettings(j *Job) (json.RawMessage, error) {
 	v, err := strictjson.Parse(j.Settings)
 	if err != nil {

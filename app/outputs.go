@@ -14,11 +14,11 @@ import (
 // sibling is a row of the same batch.
 type sibling struct {
 	id        JobID
-	algorithm *algorithm.File // nil: there is none such
+	algorithm *algorithm.File // nil if it does not exist
 }
 
-// resolveResult finds the files of another job's result, or says that they are still to
-// be made.
+// resolveResult returns the files of another job's result, as pending if the job has not
+// finished.
 func (p *plan) resolveResult(tx Tx, r naming.Reference) (files []resolvedFile, err error) {
 	if s, ok := p.siblings[r.Job]; ok {
 		return pending(s.id, r, s.algorithm)
@@ -57,8 +57,8 @@ func (p *plan) resolveResult(tx Tx, r naming.Reference) (files []resolvedFile, e
 	return files, err
 }
 
-// pending refers to a file, or an output, of a job that has not finished. Whether there is
-// one is found when it has.
+// pending returns a reference to a file or an output of an unfinished job. Whether it
+// exists is checked when the job has finished.
 func pending(id JobID, r naming.Reference, a *algorithm.File) ([]resolvedFile, error) {
 	name := r.Path
 	switch {
@@ -77,7 +77,7 @@ func pending(id JobID, r naming.Reference, a *algorithm.File) ([]resolvedFile, e
 	}}, nil
 }
 
-// resultFile finds a file of a result by its path.
+// resultFile returns the file of a result with a given path.
 func resultFile(id JobID, r naming.Reference, m *Manifest) ([]resolvedFile, error) {
 	i := m.Find(r.Path)
 	if i < 0 {
@@ -86,7 +86,7 @@ func resultFile(id JobID, r naming.Reference, m *Manifest) ([]resolvedFile, erro
 	return []resolvedFile{fileOf(id, r, m.Files[i])}, nil
 }
 
-// outputFiles finds the files of a result that are an output's.
+// outputFiles returns the files of a result that belong to an output.
 func outputFiles(id JobID, r naming.Reference, a *algorithm.File, m *Manifest) (files []resolvedFile, err error) {
 	o, err := algorithm.OutputOf(a, r)
 	if err != nil {

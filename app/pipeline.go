@@ -16,35 +16,35 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Pipeline asks for a batch whose rows are Jobs: they may have several types and wait for
-// one another. The Priority, MaxRuntime and After of the batch are those of rows that
-// give none.
+// Pipeline is a request for a batch whose rows are Jobs, which can differ in type and
+// depend on one another. Priority, MaxRuntime and After of the batch are the defaults of
+// its rows.
 type Pipeline struct {
-	BatchSubmission // without Type, Version, Rows and RowNames
+	BatchSubmission // Type, Version, Rows and RowNames are not set
 	Jobs            []PipelineJob
 }
 
 // PipelineJob is a row of a pipeline.
 type PipelineJob struct {
-	Name       string // "" is <batchName>-<n>
-	Type       string // "" where it is among Faults
+	Name       string // "" means <batchName>-<n>
+	Type       string // "" if it has an issue in Faults
 	Version    string
-	Settings   *strictjson.Value // nil where it is among Faults
+	Settings   *strictjson.Value // nil if they have an issue in Faults
 	Priority   *int64
 	MaxRuntime int64
 	After      *After
 }
 
-// maxPipelineWaits bounds how many jobs all rows of a pipeline wait for.
+// maxPipelineWaits is the maximum total number of dependencies of the rows of a pipeline.
 const maxPipelineWaits = 50_000
 
-// pipeline checks a pipeline. Its own plan is about no algorithm.
+// pipeline validates a pipeline. Its embedded plan has no algorithm.
 type pipeline struct {
 	*plan
 	sub   Pipeline
 	names []string
 	rows  []row
-	plans []*plan // of each row's algorithm; nil where it has a fault
+	plans []*plan // by row; nil for a row with an error
 	waits [][]Dependency
 }
 
@@ -61,7 +61,7 @@ func (p *pipeline) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.name()
+	p.setNames()
 	p.identify(p.names, func(i int) *algorithm.File {
 		a, _ := p.catalogue.Find(p.sub.Jobs[i].Type, p.sub.Jobs[i].Version)
 		return a
@@ -69,17 +69,17 @@ func (p *pipeline) check(ctx context.Context) error {
 	if err := p.planRows(ctx); err != nil {
 		return err
 	}
-	if err := p.order(ctx, common); err != nil {
+	if err := p.setDependencies(ctx, common); err != nil {
 		return err
 	}
 	if len(p.faults) == 0 {
-		p.checkCircle(p.names, p.waits, "jobs")
+		p.checkCycles(p.names, p.waits, "jobs")
 	}
 	return nil
 }
 
-// name names the rows and records what is wrong with their names.
-func (p *pipeline) name() {
+// setNames sets the names of the rows and records what is wrong with them.
+func (p *pipeline) setNames() {
 	p.names = make([]string, len(p.sub.Jobs))
 	seen := map[string]int{}
 	for i, j := range p.sub.Jobs {
@@ -89,7 +89,7 @@ func (p *pipeline) name() {
 		case msg != "" && (j.Name != "" || !p.faulty("batchName")):
 			p.fault("value", msg, "jobs", i, "jobName")
 		case name == p.sub.Name:
-			p.fault("taken", "choose a name that differs from the batch's", "jobs", i, "jobName")
+			p.fault("taken", "choose a name other than the name of the batch", "jobs", i, "jobName")
 		case taken:
 			p.fault("taken", fmt.Sprintf("%q is already the name of job %d; choose another", name, first), "jobs", i, "jobName")
 		default:
@@ -99,23 +99,23 @@ func (p *pipeline) name() {
 	}
 }
 
-// alike is what rows have in common that one plan checks.
-type alike struct {
+// planKey is the key of rows that one plan can check together.
+type planKey struct {
 	typ, version string
 	priority     int
 	maxRuntime   int64
 }
 
-// planRows checks the rows' settings, those that are alike together: a validator is
-// asked about all of them at once.
+// planRows checks the rows' settings, grouped so that a validator runs once for all
+// similar rows.
 func (p *pipeline) planRows(ctx context.Context) error {
 	p.rows, p.plans = make([]row, len(p.names)), make([]*plan, len(p.names))
-	groups, order := map[alike][]int{}, []alike{}
+	groups, order := map[planKey][]int{}, []planKey{}
 	for i, j := range p.sub.Jobs {
 		if j.Type == "" {
-			continue // reported while decoding
+			continue // reported during decoding
 		}
-		a := alike{j.Type, j.Version, p.sub.Priority, cmp.Or(j.MaxRuntime, p.sub.MaxRuntime)}
+		a := planKey{j.Type, j.Version, p.sub.Priority, cmp.Or(j.MaxRuntime, p.sub.MaxRuntime)}
 		if j.Priority != nil {
 			a.priority = int(*j.Priority)
 		}
@@ -132,7 +132,7 @@ func (p *pipeline) planRows(ctx context.Context) error {
 	return nil
 }
 
-func (p *pipeline) planGroup(ctx context.Context, a alike, group []int) error {
+func (p *pipeline) planGroup(ctx context.Context, a planKey, group []int) error {
 	plan := newPlan(p.core, p.by, a.typ, a.version, a.priority, a.maxRuntime, nil)
 	plan.siblings, plan.resolved, plan.makers = p.siblings, p.resolved, p.makers
 	common := len(plan.faults)
@@ -160,8 +160,8 @@ func (p *pipeline) planGroup(ctx context.Context, a alike, group []int) error {
 	return nil
 }
 
-// order finds what each row waits for; rows that name nothing wait for common.
-func (p *pipeline) order(ctx context.Context, common []Dependency) (err error) {
+// setDependencies sets what each row waits for; rows without After wait for common.
+func (p *pipeline) setDependencies(ctx context.Context, common []Dependency) (err error) {
 	p.waits = make([][]Dependency, len(p.names))
 	total := 0
 	for i, j := range p.sub.Jobs {
@@ -175,18 +175,18 @@ func (p *pipeline) order(ctx context.Context, common []Dependency) (err error) {
 		total += len(p.waits[i])
 	}
 	if total > maxPipelineWaits {
-		p.fault("value", fmt.Sprintf("a pipeline can have at most %d dependencies, not %d; let many jobs depend on one job that depends on many", maxPipelineWaits, total), "jobs")
+		p.fault("value", fmt.Sprintf("a pipeline can have at most %d dependencies, not %d; insert a job that depends on many jobs and on which many depend", maxPipelineWaits, total), "jobs")
 	}
 	return nil
 }
 
-// checkCircle records rows that wait for one another.
-func (p *plan) checkCircle(names []string, waits [][]Dependency, member string) {
+// checkCycles records an error for rows that depend on one another in a cycle.
+func (p *plan) checkCycles(names []string, waits [][]Dependency, member string) {
 	number := make(map[JobID]int, len(names))
 	for i := range names {
 		number[p.newIDs[i+1]] = i
 	}
-	found := circleOf(len(waits), func(i int) (next []int) {
+	found := findCycle(len(waits), func(i int) (next []int) {
 		for _, w := range waits[i] {
 			if to, ok := number[w.Job]; ok {
 				next = append(next, to)
@@ -197,10 +197,9 @@ func (p *plan) checkCircle(names []string, waits [][]Dependency, member string) 
 	if found == nil {
 		return
 	}
-	p.fault("value", "these jobs depend on one another, so none of them could start: "+circleText(found, names)+"; remove one of these dependencies", member, found[0])
+	p.fault("value", "these jobs depend on one another, so none of them could start: "+cycleText(found, names)+"; remove one of these dependencies", member, found[0])
 }
 
-// jobs makes the parent and its rows.
 func (p *pipeline) jobs() (parent *Job, rows []*Job, definitions []*algorithm.File) {
 	now := unit.At(p.now())
 	parent = &Job{
@@ -238,13 +237,13 @@ func (p *pipeline) row(parent *Job, i int) *Job {
 	return j
 }
 
-// meaningInPipeline returns a row's part of what a pipeline does.
+// meaningInPipeline returns the row's contribution to the pipeline's meaning hash.
 func (j *Job) meaningInPipeline() []byte {
 	limit := int64(0)
-	if j.Private.AsksTime {
+	if j.Private.SetsMaxRuntime {
 		limit = j.MaxRuntime
 	}
 	after := slices.Sorted(slices.Values(j.After))
-	text, _ := json.Marshal([]any{j.Name, j.Private.Meaning, j.Priority, limit, after, j.AfterAny && len(after) > 0}) // can't fail
+	text, _ := json.Marshal([]any{j.Name, j.Private.Meaning, j.Priority, limit, after, j.AfterAny && len(after) > 0}) // cannot fail
 	return text
 }

@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// pipelineOf returns a pipeline as package web makes it from the jobs of a body.
+// pipelineOf returns a pipeline as package web decodes it from a request body.
 func pipelineOf(t *testing.T, name string, jobs ...app.PipelineJob) app.Pipeline {
 	t.Helper()
 	var p app.Pipeline
@@ -27,7 +27,6 @@ func pipelineOf(t *testing.T, name string, jobs ...app.PipelineJob) app.Pipeline
 	return p
 }
 
-// pipelineStep is an echo job of a pipeline.
 func pipelineStep(name string, after ...string) app.PipelineJob {
 	return app.PipelineJob{Name: name, Type: "echo", After: &app.After{Names: after}}
 }
@@ -45,7 +44,7 @@ func (s *site) submitPipeline(name string, jobs ...app.PipelineJob) shownJob {
 func TestPipelineRunsInItsOrder(t *testing.T) {
 	s := newSite(t, greedyFile)
 	p := s.submitPipeline("p",
-		pipelineStep("report", "run-1", "run-2"), // names jobs further down
+		pipelineStep("report", "run-1", "run-2"), // refers to later jobs
 		pipelineStep("run-1", "prep"),
 		app.PipelineJob{Name: "run-2", Type: "greedy", After: &app.After{Names: []string{"prep"}}, MaxRuntime: 60},
 		pipelineStep("prep"),
@@ -77,7 +76,7 @@ func TestPipelineOfOneTypeHasIt(t *testing.T) {
 	if p := s.submitPipeline("p", pipelineStep("a"), pipelineStep("")); p.Type != "echo" || p.Version != "1" {
 		t.Errorf("the batch is %+v", p.Job)
 	}
-	s.job(ann, "p-2") // named by its number
+	s.job(ann, "p-2") // default name from its number
 }
 
 func TestRowsWithoutAfterTakeThatOfTheBatch(t *testing.T) {
@@ -134,7 +133,7 @@ func TestFaultsOfAPipelineNameTheirJob(t *testing.T) {
 			[]string{"[body jobs 1]"},
 		},
 		{
-			"a circle of files",
+			"a cycle of files",
 			[]app.PipelineJob{{Name: "a", Type: "echo", Settings: parseJSON(t, `{"input":"job:b/x.txt"}`)}, pipelineStep("b", "a")},
 			[]string{"[body jobs 0]"},
 		},
@@ -215,10 +214,10 @@ func apply(jobs []app.PipelineJob, change func([]app.PipelineJob)) []app.Pipelin
 	return jobs
 }
 
-// bodies counts pipelines, so that no two have the same body.
+// bodies numbers pipelines so that no two have the same body.
 var bodies atomic.Int64
 
-// makes completes a job with a file in its result.
+// makes completes a job with one file in its result.
 func (s *site) makes(name, file string, size int) {
 	s.t.Helper()
 	s.Complete(s.job(chief, name).ID, map[string]string{file: strings.Repeat("t", size)})
@@ -234,12 +233,12 @@ func TestFilesOfUnfinishedJobsAreFoundAtTheStart(t *testing.T) {
 	s.wantStandings("at first", map[string]string{"reader": `QUEUED waiting for job "source"`, "rows-2": `QUEUED waiting for job "rows-1"`})
 	s.makes("source", "a.txt", 7)
 	must.Equal(t, "the queue", s.queued(), []string{"reader", "misled", "rows-1"})
-	wantCode(t, "delete what is still read", s.Jobs.Delete(t.Context(), bob, "source"), fault.FileInUse)
+	wantCode(t, "delete a job that is still read", s.Jobs.Delete(t.Context(), bob, "source"), fault.FileInUse)
 
 	claimed, _, err := s.Runs.Claim(t.Context(), j.ID, placement.Devices{}, app.ClaimLimit{})
 	must.OK(t, err)
 	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("ttttttt")))
-	for range 2 { // again after a crash
+	for range 2 { // repeated, as after a crash
 		failure, err := s.Runs.ResolveInputs(t.Context(), claimed)
 		if failure != nil || err != nil {
 			t.Fatal(failure, err)
@@ -272,7 +271,8 @@ func TestFilesOfFailedJobsAndBatchesAreRefused(t *testing.T) {
 	must.Equal(t, "rows that read one another", faultLocations(t, must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "round", `{"input":"job:round-2/a.txt"}`, `{"input":"job:round-1/a.txt"}`)))), []string{"[body settings 0]"})
 }
 
-// A file has to be COMPLETED even where the end of a job would do.
+// A job whose file is read must be COMPLETED, even if the reader's After only requires
+// that it has finished.
 func TestReadersWaitForSuccessWhateverElseTheyWaitFor(t *testing.T) {
 	s := newSite(t)
 	sub := submission(t, "reader", `{"input":"job:source/a.txt"}`)
@@ -284,7 +284,7 @@ func TestReadersWaitForSuccessWhateverElseTheyWaitFor(t *testing.T) {
 	s.wantStandings("the source failed", map[string]string{"reader": "FAILED DEPENDENCY_FAILED", "row": "FAILED DEPENDENCY_FAILED"})
 }
 
-// checkedFile is an algorithm whose validator refuses files with an x.
+// checkedFile is an algorithm whose validator rejects files that contain an x.
 const checkedFile = `
 format = 1
 type = "checked"

@@ -26,30 +26,30 @@ const (
 	MaxPriority = 10
 )
 
-// plan checks what a submission or a batch asks of one algorithm, and makes the
-// jobs. It collects all faults before it returns an error.
+// plan checks a submission or batch for one algorithm, and creates the jobs. It collects
+// all validation errors before it returns an error.
 type plan struct {
 	*core
-	by         Caller
-	algorithm  *algorithm.File   // nil where there is none such
-	unready    map[string]string // executors that can't run it, and why; others may
-	priority   int
-	maxRuntime int64
-	asksTime   bool                                // it gives maxRuntime
-	newIDs     []JobID                             // of a batch and its rows
-	siblings   map[string]sibling                  // of the rows, by name
-	outputs    map[naming.Reference][]resolvedFile // that settings have named
-	resolved   int                                 // files that settings name
-	makers     map[string]*maker                   // of files that settings ask for, by what they do
-	digests    map[string]string                   // of sequences that name makers, by path
-	data       map[string]string                   // of the site, by the type of makers
-	forOthers  bool                                // it is of jobs that make files for others
-	expanded   *fanout.Rows                        // nil: the rows were sent
-	reserved   int64                               // bytes, of what all expansions may take
-	faults     []fault.Field
+	by             Caller
+	algorithm      *algorithm.File   // nil if it does not exist
+	unavailable    map[string]string // executors that can't run it, and why; others might
+	priority       int
+	maxRuntime     int64
+	setsMaxRuntime bool                                // maxRuntime was requested
+	newIDs         []JobID                             // of a batch and its rows
+	siblings       map[string]sibling                  // rows by name
+	outputs        map[naming.Reference][]resolvedFile // already resolved
+	resolved       int                                 // number of resolved files
+	makers         map[string]*maker                   // jobs that make requested files, by work
+	digests        map[string]string                   // of sequences in makers' names, by path
+	data           map[string]string                   // site data identifiers, by type of maker
+	forMakers      bool                                // it plans makers
+	expanded       *fanout.Rows                        // nil if the request lists the rows
+	reserved       int64                               // bytes reserved for this expansion
+	faults         []fault.Field
 }
 
-// planJob checks a submission and makes its job. If there are faults, it
+// planJob validates a submission and creates its job. If there are validation errors, it
 // returns all of them and no job.
 func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Planned, []fault.Field, error) {
 	plan := newPlan(c, by, sub.Type, sub.Version, sub.Priority, sub.MaxRuntime, sub.Faults)
@@ -77,7 +77,7 @@ func planJob(ctx context.Context, c *core, by Caller, sub Submission) (*Planned,
 }
 
 func newPlan(c *core, by Caller, typ, version string, priority int, maxRuntime int64, faults []fault.Field) *plan {
-	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, asksTime: maxRuntime != 0, outputs: map[naming.Reference][]resolvedFile{}, makers: map[string]*maker{}, digests: map[string]string{}, data: map[string]string{}, faults: slices.Clone(faults)}
+	p := &plan{core: c, by: by, priority: priority, maxRuntime: maxRuntime, setsMaxRuntime: maxRuntime != 0, outputs: map[naming.Reference][]resolvedFile{}, makers: map[string]*maker{}, digests: map[string]string{}, data: map[string]string{}, faults: slices.Clone(faults)}
 	if !p.faulty("type") {
 		p.findAlgorithm(typ, version)
 	}
@@ -113,11 +113,11 @@ func (p *plan) findAlgorithm(typ, version string) {
 	}
 }
 
-// checkReady checks that at least one of the algorithm's executors can run it.
-// Which one a job gets may depend on its size, so place checks again.
+// checkReady checks that at least one of the algorithm's executors can run it. The
+// executor of a job can depend on its size, so placeRow checks again.
 func (p *plan) checkReady() {
 	var nowhere string
-	if p.unready, nowhere = p.router.Unready(p.algorithm, p.by.routed()); nowhere != "" {
+	if p.unavailable, nowhere = p.router.Unready(p.algorithm, p.by.routed()); nowhere != "" {
 		p.fault("not_ready", nowhere, "type")
 	}
 }
@@ -143,30 +143,29 @@ func (p *plan) checkName(name, member string) {
 
 func (p *plan) checkLabels(l Labels) { p.addBelow(nil, l.faults(p.by, p.options.Notices)) }
 
-// row is the checked settings of one job.
+// row is the validated settings of one job.
 type row struct {
 	sent       *strictjson.Value
-	settings   *strictjson.Value // checked, with defaults; nil where they are faulty
+	settings   *strictjson.Value // checked, with defaults; nil if invalid
 	normalized json.RawMessage   // the same as programs read them
 	needs      placement.Resources
 	executor   string
 	maxRuntime int64
-	limitOf    string // whose limit that is; "": the algorithm's, or as asked
+	limitOf    string // source of maxRuntime; "" for algorithm or request
 	inputs     []Input
 	references []Reference
-	named      []algorithm.NamedFile // likewise
-	facts      algorithm.Facts       // of the files that are there
-	made       []madeFile            // that other jobs make, and that are not among the inputs yet
+	named      []algorithm.NamedFile // parallel to references
+	facts      algorithm.Facts       // metadata of existing files
+	made       []madeFile            // files made by other jobs and not yet among the inputs
 	waits      []Dependency          // for the jobs whose results are read
-	faults     []fault.Field         // paths begin below the settings
+	faults     []fault.Field         // paths are relative to the settings
 }
 
-// rows checks the settings of every requested job. loc returns the path of the
-// i-th.
+// rows checks the settings of every requested job. loc returns the path of the i-th.
 func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int) []any) ([]row, error) {
 	rows := make([]row, len(all))
 	for i, settings := range all {
-		if settings == nil { // reported while decoding
+		if settings == nil { // reported during decoding
 			continue
 		}
 		rows[i].sent = settings
@@ -190,7 +189,7 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 		if rows[i].settings != nil {
 			rows[i].faults = append(rows[i].faults, p.placeRow(&rows[i])...)
 		}
-		p.addBelow(loc(i), p.placed(i, rows[i].faults))
+		p.addBelow(loc(i), p.locateFaults(i, rows[i].faults))
 	}
 	if len(p.faults) > 0 {
 		return nil, nil
@@ -198,23 +197,23 @@ func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int
 	return rows, nil
 }
 
-// placeRow determines what a row's job needs and where it runs. It returns a fault
-// for each need that can't be met there.
+// placeRow determines a job's resources and where it runs. It returns an error for each
+// requirement that can't be met there.
 func (p *plan) placeRow(r *row) []fault.Field {
 	needs, faults := p.algorithm.Needs(r.settings, r.facts)
 	if len(faults) > 0 {
 		return faults
 	}
 	r.needs, r.maxRuntime = needs, p.maxRuntime
-	if !p.asksTime {
+	if !p.setsMaxRuntime {
 		if r.maxRuntime, faults = p.algorithm.Runtime(r.settings, r.facts); len(faults) > 0 {
 			return faults
 		}
 	}
 	executor, limit, faults := p.router.ChooseExecutor(p.algorithm, p.by.routed(), needs, r.maxRuntime)
 	r.executor = executor
-	if why, unready := p.unready[executor]; unready {
-		if p.faulty("type") { // it can run nowhere, which is a fault already
+	if why, unready := p.unavailable[executor]; unready {
+		if p.faulty("type") { // no executor can run it, which is already reported
 			return nil
 		}
 		return []fault.Field{{Type: "not_ready", Msg: why}}
@@ -224,15 +223,15 @@ func (p *plan) placeRow(r *row) []fault.Field {
 	}
 	switch {
 	case limit.Seconds == 0:
-	case p.asksTime:
-		faults = append(faults, fault.Field{Type: "value", Msg: limit.Fault()})
+	case p.setsMaxRuntime:
+		faults = append(faults, fault.Field{Type: "value", Msg: limit.Message()})
 	default:
-		r.maxRuntime, r.limitOf = limit.Seconds, limit.Of
+		r.maxRuntime, r.limitOf = limit.Seconds, limit.Source
 	}
 	return faults
 }
 
-// validate runs the algorithm's own validator on the rows that it can judge.
+// validate runs the algorithm's own validator on the rows that it can check.
 func (p *plan) validate(ctx context.Context, rows []row) error {
 	if !p.algorithm.HasValidator() {
 		return nil
@@ -261,7 +260,7 @@ func (p *plan) validate(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// summarize notes what the validator has seen in each input.
+// summarize sets the summary of each input from the validator's output.
 func (r *row) summarize(named map[string][]algorithm.NamedFile) {
 	seen := map[string]int{}
 	for i := range r.inputs {
@@ -273,11 +272,10 @@ func (r *row) summarize(named map[string][]algorithm.NamedFile) {
 	}
 }
 
-// canValidate reports whether the validator can check a row. It can't if a file
-// is missing, or if the schema found faults and the validator expects valid
-// settings.
+// canValidate reports whether the validator can check a row. It can't if a file is
+// missing, or if the schema check found errors and the validator expects valid settings.
 func (p *plan) canValidate(r row) bool {
-	if r.sent == nil || len(r.faults) > 0 && !p.algorithm.ValidatesFaulty() {
+	if r.sent == nil || len(r.faults) > 0 && !p.algorithm.ValidatesInvalid() {
 		return false
 	}
 	for _, f := range p.algorithm.Parameters.Files() {
@@ -291,8 +289,8 @@ func (p *plan) canValidate(r row) bool {
 		!slices.ContainsFunc(r.faults, func(f fault.Field) bool { return f.Type == "file" })
 }
 
-// validatorInput returns the input of the validator for a row: the settings as the
-// program would see them, or as sent if they are faulty.
+// validatorInput returns the validator's input for a row: the settings as passed to the
+// program, or as submitted if they are invalid.
 func (p *plan) validatorInput(r row) (algorithm.ValidatorRow, error) {
 	q := algorithm.ValidatorRow{Settings: cmp.Or(r.settings, r.sent), Right: r.settings != nil, Facts: r.facts, Paths: algorithm.Paths{Program: p.options.Program, Files: map[string][]string{}}, Named: map[string][]algorithm.NamedFile{}}
 	for i, ref := range r.references {
@@ -306,7 +304,7 @@ func (p *plan) validatorInput(r row) (algorithm.ValidatorRow, error) {
 	return q, nil
 }
 
-// job makes the queued job of a row.
+// job creates the queued job of a row.
 func (p *plan) job(id JobID, name string, r row) *Job {
 	now := unit.At(p.now())
 	return &Job{
@@ -324,23 +322,24 @@ func (p *plan) job(id JobID, name string, r row) *Job {
 		CreatedAt:    now,
 		Executor:     r.executor,
 		Private: Private{
-			Normalized: r.normalized,
-			AsksTime:   p.asksTime,
-			Definition: p.algorithm.Digest,
-			Folder:     p.algorithm.Folder.Name(),
-			Needs:      r.needs,
-			Class:      p.class(r),
-			Size:       p.algorithm.Size(r.settings, r.facts),
-			Facts:      p.algorithm.Kept(r.facts),
-			LimitOf:    r.limitOf,
-			Retries:    p.algorithm.Retries,
-			References: r.references,
-			QueuedAt:   now,
+			Normalized:     r.normalized,
+			SetsMaxRuntime: p.setsMaxRuntime,
+			Definition:     p.algorithm.Digest,
+			Folder:         p.algorithm.Folder.DigestOrEmpty(),
+			Needs:          r.needs,
+			Class:          p.class(r),
+			Size:           p.algorithm.Size(r.settings, r.facts),
+			Facts:          p.algorithm.StoredFacts(r.facts),
+			LimitOf:        r.limitOf,
+			Retries:        p.algorithm.Retries,
+			References:     r.references,
+			QueuedAt:       now,
 		},
 	}
 }
 
-// class says which other jobs run like that of a row, "" for a batch.
+// class returns the class of jobs with run times comparable to a row's, or "" for a
+// batch.
 func (p *plan) class(r row) string {
 	if r.settings == nil {
 		return ""
@@ -348,7 +347,7 @@ func (p *plan) class(r row) string {
 	return classOf(p.algorithm, r.executor, p.router.Placement(p.algorithm, r.executor, p.by.routed(), r.needs), r.needs.GPUs)
 }
 
-// classOf names the class of jobs that run alike.
+// classOf returns the name of a class of comparable jobs.
 func classOf(a *algorithm.File, executor string, where placement.Placement, gpus int) string {
 	return eta.Class{
 		Type: a.Type, Version: a.Version, Executor: executor, Where: []string{where.Partition, where.Constraint}, GPUs: gpus,
@@ -356,7 +355,7 @@ func classOf(a *algorithm.File, executor string, where placement.Placement, gpus
 	}.Name()
 }
 
-// factsOf returns what is known of files before they are read.
+// factsOf returns the metadata of files that is known without reading them.
 func factsOf(references []Reference) algorithm.Facts {
 	facts := algorithm.Facts{}
 	for _, ref := range references {
@@ -365,8 +364,8 @@ func factsOf(references []Reference) algorithm.Facts {
 	return facts
 }
 
-// meaningHash identifies work by what it does: algorithm, version, and settings
-// with defaults filled in; references to files as they were written.
+// meaningHash identifies work by its algorithm, version, and settings with defaults
+// filled in. References to files are hashed as written.
 func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string {
 	parts := [][]byte{[]byte(hashVersion), []byte(kind), []byte(a.Type), []byte(a.Version)}
 	for _, row := range rows {
@@ -375,15 +374,15 @@ func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string
 	return digest.Parts(parts...)
 }
 
-// fault records a fault of the body.
+// fault records an error in the request body.
 func (p *plan) fault(kind, msg string, loc ...any) {
 	p.addBelow([]any{"body"}, []fault.Field{{Loc: loc, Msg: msg, Type: kind}})
 }
 
-// maxFaults bounds the answer to a batch whose rows are all wrong.
+// maxFaults limits the errors reported for a batch.
 const maxFaults = 1000
 
-// addBelow records faults whose paths begin below loc.
+// addBelow records errors whose paths are relative to loc.
 func (p *plan) addBelow(loc []any, faults []fault.Field) {
 	for _, f := range faults {
 		if len(p.faults) >= maxFaults {
@@ -394,7 +393,7 @@ func (p *plan) addBelow(loc []any, faults []fault.Field) {
 	}
 }
 
-// faulty reports whether a member of the body has a recorded fault.
+// faulty reports whether a member of the body has a recorded error.
 func (p *plan) faulty(member string) bool {
 	return slices.ContainsFunc(p.faults, func(f fault.Field) bool { return len(f.Loc) > 1 && f.Loc[1] == member })
 }

@@ -8,13 +8,13 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Planner checks submissions and makes the jobs that they ask for. It queues nothing.
+// Planner validates submissions and creates their jobs without queueing them.
 type Planner struct{ *core }
 
-// Planner returns what plans the submissions of these jobs.
+// Planner returns a planner for submissions.
 func (s *Jobs) Planner() Planner { return Planner{s.core} }
 
-// Planned is what a submission would queue.
+// Planned is the jobs that a submission would queue.
 type Planned struct {
 	job         *Job
 	subjobs     []*Job
@@ -22,7 +22,7 @@ type Planned struct {
 	Definitions []*algorithm.File // of the jobs
 }
 
-// planned returns jobs of the plan's algorithm with those that make files for them.
+// planned returns jobs of the plan's algorithm along with the jobs that make their files.
 func (p *plan) planned(job *Job, subjobs []*Job) *Planned {
 	return withMakers(job, subjobs, []*algorithm.File{p.algorithm}, p.makers)
 }
@@ -37,7 +37,7 @@ func withMakers(job *Job, subjobs []*Job, definitions []*algorithm.File, all map
 	return p
 }
 
-// Jobs returns the jobs that would run: the job, or its rows if it is a batch.
+// Jobs returns the jobs that would run: the job itself, or the rows of a batch.
 func (p *Planned) Jobs() []*Job {
 	if p.job.IsBatch() {
 		return p.subjobs
@@ -64,7 +64,7 @@ func (p Planner) Batch(ctx context.Context, by Caller, sub BatchSubmission) (*Pl
 	return plan.planBatch(ctx, sub)
 }
 
-// release ends what the expansion has reserved, once its rows are stored.
+// release releases the memory reserved for expansion, once the rows are stored.
 func (p *plan) release() { p.expanding.Add(-p.reserved) }
 
 func (p *plan) planBatch(ctx context.Context, sub BatchSubmission) (*Planned, error) {
@@ -74,14 +74,14 @@ func (p *plan) planBatch(ctx context.Context, sub BatchSubmission) (*Planned, er
 	}
 	names, rows, err := p.batchRows(ctx, sub)
 	if err == nil {
-		p.checkCircle(names, rowWaits(rows), sub.rowsMember())
+		p.checkCycles(names, rowWaits(rows), sub.rowsMember())
 		err = fault.List(p.faults...)
 	}
 	if err != nil {
 		return nil, err
 	}
 	parent, subjobs := p.batch(sub.Name, names, rows)
-	p.siblings, p.newIDs = nil, nil // large; a batch waits for its commit without them
+	p.siblings, p.newIDs = nil, nil // large, and not needed while waiting for the commit
 	parent.After, parent.AfterAny = sub.After.Names, sub.After.Any
 	for _, j := range subjobs {
 		j.After, j.AfterAny = sub.After.Names, sub.After.Any

@@ -14,11 +14,11 @@ import (
 	"molrun/app/test/must"
 )
 
-// withQuota gives every organization this quota.
+// withQuota applies the quota to every organization and user.
 func (s *site) withQuota(q quota.Quota) *site {
 	s.t.Helper()
 	quota := func(string, string) quota.Quota { return q }
-	s.Service = s.Offering(s.Store, app.Options{Quota: quota}, echoFile)
+	s.Service = s.WithOptions(s.Store, app.Options{Quota: quota}, echoFile)
 	s.Files = s.newFiles(s.Store, quota)
 	return s
 }
@@ -39,7 +39,7 @@ func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 	if _, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`)); err != nil || created {
 		t.Errorf("a repeated submission at the quota: created %v, error %v; want the job that exists", created, err)
 	}
-	s.submit(eve, "e", `{}`) // another organization is not affected
+	s.submit(eve, "e", `{}`) // other organizations are not affected
 	s.Run(first.ID, failure())
 	s.submit(bob, "b", `{}`)
 	wantCode(t, "a retry beyond the quota", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
@@ -66,7 +66,7 @@ func TestConcurrentSubmissionsStayWithinTheQuota(t *testing.T) {
 	must.Equal(t, "jobs were admitted", admitted, 7)
 }
 
-// createAndPut creates an upload and reports a PUT of that many bytes.
+// createAndPut creates an upload and records a PUT of the given size.
 func (s *site) createAndPut(by app.Caller, filename string, size int64) (app.UploadID, error) {
 	s.t.Helper()
 	grant, err := s.Files.Create(s.t.Context(), by, upload.Request{Filename: filename})
@@ -86,15 +86,15 @@ func TestByteQuotaLimitsUploadsAndJobs(t *testing.T) {
 	id, err := s.createAndPut(ann, "a.txt", 600)
 	must.OK(t, err)
 	wantQuotaExceeded(t, "an upload beyond the quota", must.Error2(s.createAndPut(ann, "b.txt", 401)), `is 1000 bytes (600 bytes used), so "b.txt" with 401 bytes does not fit`)
-	must.OK(t, s.put(id, 2, 900)) // replaces the 600
+	must.OK(t, s.put(id, 2, 900)) // replaces the 600 bytes
 	s.complete(s.submit(ann, "job", `{}`).ID, 300)
 	wantCode(t, "a job above the quota", must.Error3(s.Jobs.Submit(t.Context(), ann, submission(t, "more", `{}`))), fault.QuotaExceeded)
 	wantCode(t, "an upload above the quota", must.Error2(s.createAndPut(ann, "c.txt", 0)), fault.QuotaExceeded)
-	must.OK(t, s.put(id, 3, 800)) // smaller than before, though above the quota
+	must.OK(t, s.put(id, 3, 800)) // smaller than before, though still above the quota
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "job"))
-	must.OK(t, must.Error2(s.createAndPut(bob, "d.txt", 200))) // a job was deleted
+	must.OK(t, must.Error2(s.createAndPut(bob, "d.txt", 200))) // after deleting a job
 	must.OK(t, s.Files.Delete(t.Context(), ann, string(id)))
-	must.OK(t, must.Error2(s.createAndPut(bob, "e.txt", 800))) // a file was deleted
+	must.OK(t, must.Error2(s.createAndPut(bob, "e.txt", 800))) // after deleting a file
 }
 
 func TestConcurrentUploadsShareTheQuota(t *testing.T) {
@@ -108,7 +108,7 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	}
 	_, first, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "a second upload that does not fit beside the first", must.Error3(s.Files.BeginUpload(ctx, ids[1], 500)), "600 bytes being uploaded")
+	wantQuotaExceeded(t, "a second upload that does not fit along with the first", must.Error3(s.Files.BeginUpload(ctx, ids[1], 500)), "600 bytes being uploaded")
 	_, second, err := s.Files.BeginUpload(ctx, ids[1], -1) // of unknown length
 	must.OK(t, err)
 	must.OK(t, second.Grow(ctx, 400))
@@ -118,7 +118,7 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	must.OK(t, second.Grow(ctx, 1000))
 	second.Release()
 
-	// Without reservations, the record decides.
+	// Without reservations, the stored usage decides.
 	var wg sync.WaitGroup
 	errs := make([]error, 2)
 	for i, id := range ids {
@@ -126,11 +126,11 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	}
 	wg.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
-		t.Errorf("two uploads of 600 bytes finished at once: %v, %v; want one refused", errs[0], errs[1])
+		t.Errorf("two uploads of 600 bytes finished at once: %v, %v; want one rejected", errs[0], errs[1])
 	}
 }
 
-// TestPartsShareTheQuota has files arrive whole and in parts at once.
+// TestPartsShareTheQuota uploads files both whole and in parts at the same time.
 func TestPartsShareTheQuota(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	ctx := t.Context()
@@ -142,9 +142,10 @@ func TestPartsShareTheQuota(t *testing.T) {
 	}
 	_, whole, err := s.Files.BeginUpload(ctx, ids[0], 600)
 	must.OK(t, err)
-	wantQuotaExceeded(t, "parts that do not fit beside a whole file", must.Error3(s.Files.BeginPart(ctx, ids[1], 500, 0)), "600 bytes being uploaded")
+	wantQuotaExceeded(t, "parts that do not fit along with a whole file", must.Error3(s.Files.BeginPart(ctx, ids[1], 500, 0)), "600 bytes being uploaded")
 
-	// Parts of an unknown length count as they arrive, and once when they are recorded.
+	// Parts of unknown length count as they arrive, and only once after they are
+	// recorded.
 	generation, parts, err := s.Files.BeginPart(ctx, ids[1], -1, 0)
 	must.OK(t, err)
 	must.OK(t, s.Files.BeginPartial(ctx, ids[1], &app.Partial{Generation: generation}))
@@ -166,7 +167,8 @@ func TestPartsShareTheQuota(t *testing.T) {
 	last.Release()
 }
 
-// TestReplacedBytesAreCreditedOnce sends the same file several times at once by one link.
+// TestReplacedBytesAreCreditedOnce uploads the same file several times concurrently
+// through one link.
 func TestReplacedBytesAreCreditedOnce(t *testing.T) {
 	s := newSite(t).withQuota(quota.Quota{Bytes: 1000})
 	id, err := s.createAndPut(ann, "a.txt", 900)
@@ -180,7 +182,7 @@ func TestReplacedBytesAreCreditedOnce(t *testing.T) {
 	second.Release()
 }
 
-// TestUserQuotas gives ann less than her organization.
+// TestUserQuotas gives ann a lower quota than her organization.
 func TestUserQuotas(t *testing.T) {
 	s := newSite(t)
 	of := func(organization, user string) quota.Quota {
@@ -193,7 +195,7 @@ func TestUserQuotas(t *testing.T) {
 		}
 		return quota.Quota{}
 	}
-	s.Service = s.Offering(s.Store, app.Options{Quota: of}, echoFile)
+	s.Service = s.WithOptions(s.Store, app.Options{Quota: of}, echoFile)
 	s.Files = s.newFiles(s.Store, of)
 	first := s.submit(ann, "a", `{}`)
 	s.submit(ann, "b", `{}`)
@@ -221,7 +223,7 @@ func TestUserQuotas(t *testing.T) {
 func TestStorageLeftIsThatOfTheTighterQuota(t *testing.T) {
 	s := newSite(t)
 	of := map[string]quota.Quota{"": {Bytes: 30 << 20}, ann.Email: {Bytes: 20 << 20}, bob.Email: {}}
-	s.Service = s.Offering(s.Store, app.Options{Quota: func(_, user string) quota.Quota { return of[user] }}, echoFile)
+	s.Service = s.WithOptions(s.Store, app.Options{Quota: func(_, user string) quota.Quota { return of[user] }}, echoFile)
 	s.Files = s.newFiles(s.Store, func(string, string) quota.Quota { return quota.Quota{} })
 	left := func(by app.Caller, want int64) {
 		t.Helper()
@@ -234,23 +236,24 @@ func TestStorageLeftIsThatOfTheTighterQuota(t *testing.T) {
 	must.OK(t, must.Error2(s.createAndPut(bob, "a.txt", 15<<20)))
 	left(ann, 15<<20)
 	must.OK(t, must.Error2(s.createAndPut(bob, "b.txt", 15<<20)))
-	left(ann, 1<<20) // it was admitted before
+	left(ann, 1<<20) // minimum for an admitted job
 	of[""], of[ann.Email] = quota.Quota{}, quota.Quota{}
 	left(ann, 0)
 }
 
-// TestRunningJobsShareWhatIsLeft has two jobs of ann and one of bob, whose organization has a quota, too.
+// TestRunningJobsShareWhatIsLeft has two jobs of ann and one of bob, whose organization
+// also has a quota.
 func TestRunningJobsShareWhatIsLeft(t *testing.T) {
 	s := newSite(t)
 	of := map[string]quota.Quota{"": {Bytes: 100 << 20}, ann.Email: {Bytes: 60 << 20}, bob.Email: {}}
-	s.Service = s.Offering(s.Store, app.Options{Quota: func(_, user string) quota.Quota { return of[user] }}, echoFile)
+	s.Service = s.WithOptions(s.Store, app.Options{Quota: func(_, user string) quota.Quota { return of[user] }}, echoFile)
 	for _, tt := range []struct {
 		name          string
 		written, want [3]int64 // MiB
 	}{
 		{"nothing is written", [3]int64{}, [3]int64{60, 60, 100}},
 		{"each has what others leave", [3]int64{10, 20, 30}, [3]int64{40, 50, 70}},
-		{"the largest of the user gives way", [3]int64{30, 40, 0}, [3]int64{30, 30, 30}},
+		{"the largest of the user is reduced", [3]int64{30, 40, 0}, [3]int64{30, 30, 30}},
 		{"the largest of all gives way", [3]int64{10, 10, 90}, [3]int64{10, 10, 80}},
 	} {
 		var jobs []app.Writing

@@ -12,29 +12,29 @@ import (
 	"molrun/app/base/unit"
 )
 
-// storedPrivate is Private as it is stored. The normalised settings mostly repeat
-// the settings as sent, which are in the record already; then only the difference
+// storedPrivate is the stored form of Private. The normalized settings mostly repeat the
+// submitted settings, which are already in the record. In that case only the difference
 // is stored.
 type storedPrivate struct {
 	Private
-	AsSent bool            `json:"asSent,omitempty"` // the settings as sent are in normal form
-	Added  json.RawMessage `json:"added,omitempty"`  // in normal form they are, with these members
+	AsSent bool            `json:"asSent,omitempty"` // the submitted settings are already normalized
+	Added  json.RawMessage `json:"added,omitempty"`  // normalized settings are the submitted ones plus these members
 }
 
-// A stored private part is JSON, behind a head: a byte of the flags below, and the digests
-// that these name, in their order. It takes half of what everything as JSON takes.
+// A stored private part is JSON preceded by a head: a byte of the flags below, then the
+// digests that the flags indicate, in order. It takes half the space of plain JSON.
 
-// Members of the head, which the JSON leaves out.
+// Flags of the head, for fields omitted from the JSON.
 const (
-	packedSent       byte = 1 << iota // a digest
-	packedMeaning                     // a digest
-	packedDefinition                  // a digest
-	packedFolder                      // the folder is that of the definition
-	packedQueued                      // the job was queued when it was created
-	packedAsSent                      // the settings as sent are in normal form
+	packedSent             byte = 1 << iota // digest
+	packedMeaning                           // digest
+	packedDefinition                        // digest
+	packedFolder                            // the folder equals the definition
+	packedQueuedAtCreation                  // the job was queued when it was created
+	packedAsSent                            // the submitted settings are already normalized
 )
 
-// digests returns where the digests of the head belong.
+// digests returns the fields for the digests in the head.
 func (s *storedPrivate) digests() [3]struct {
 	flag byte
 	text *string
@@ -45,7 +45,8 @@ func (s *storedPrivate) digests() [3]struct {
 	}{{packedSent, &s.Sent}, {packedMeaning, &s.Meaning}, {packedDefinition, &s.Definition}}
 }
 
-// minRepeated is the length from which on settings are searched for repetition.
+// minRepeated is the minimum length of normalized settings to compare with the submitted
+// ones.
 const minRepeated = 256
 
 func (j *Job) encodePrivate() ([]byte, error) {
@@ -64,7 +65,7 @@ func (j *Job) encodePrivate() ([]byte, error) {
 	return append(head, text...), err
 }
 
-// pack moves into a head what has a place there.
+// pack moves fields into a head where possible.
 func (s *storedPrivate) pack(created unit.Time) []byte {
 	head := make([]byte, 1, 1+3*sha256.Size)
 	if s.Folder != "" && s.Folder == s.Definition {
@@ -77,7 +78,7 @@ func (s *storedPrivate) pack(created unit.Time) []byte {
 		}
 	}
 	if s.QueuedAt == created && !created.IsZero() {
-		head[0], s.QueuedAt = head[0]|packedQueued, unit.Time{}
+		head[0], s.QueuedAt = head[0]|packedQueuedAtCreation, unit.Time{}
 	}
 	if s.AsSent {
 		head[0], s.AsSent = head[0]|packedAsSent, false
@@ -85,9 +86,9 @@ func (s *storedPrivate) pack(created unit.Time) []byte {
 	return head
 }
 
-var errPacked = errors.New("the head of a private part is not whole")
+var errPacked = errors.New("the head of a private part is truncated")
 
-// unpack decodes a head and what follows it.
+// unpack decodes a head and the JSON after it.
 func (s *storedPrivate) unpack(b []byte, created unit.Time) error {
 	if len(b) == 0 {
 		return errPacked
@@ -108,14 +109,14 @@ func (s *storedPrivate) unpack(b []byte, created unit.Time) error {
 	if flags&packedFolder != 0 {
 		s.Folder = s.Definition
 	}
-	if flags&packedQueued != 0 {
+	if flags&packedQueuedAtCreation != 0 {
 		s.QueuedAt = created
 	}
 	s.AsSent = s.AsSent || flags&packedAsSent != 0
 	return nil
 }
 
-// DecodeJob decodes the bytes of EncodedJob.
+// DecodeJob decodes the stored bytes of an EncodedJob.
 func DecodeJob(shown, private []byte) (*Job, error) {
 	j := new(Job)
 	if err := json.Unmarshal(shown, j); err != nil {

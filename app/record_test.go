@@ -55,7 +55,8 @@ func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {
 	}
 }
 
-// TestPrivatePartsHaveAHead stores each of what a head can tell, and what it can't.
+// TestPrivatePartsHaveAHead stores every field that a head can represent, and values that
+// it can't.
 func TestPrivatePartsHaveAHead(t *testing.T) {
 	created := unit.At(time.Unix(1e9, 5e6))
 	whole := app.Private{
@@ -73,7 +74,7 @@ func TestPrivatePartsHaveAHead(t *testing.T) {
 	for i, change := range []func(p *app.Private){
 		func(p *app.Private) { p.Sent = "" },
 		func(p *app.Private) { p.Sent = "0a" },
-		func(p *app.Private) { p.Meaning = strings.Repeat("1B", 32) }, // comes back as it was
+		func(p *app.Private) { p.Meaning = strings.Repeat("1B", 32) }, // restored unchanged
 		func(p *app.Private) { p.Meaning = "" },
 		func(p *app.Private) { p.Definition, p.Folder = "", "" },
 		func(p *app.Private) { p.Definition = "" },
@@ -118,8 +119,8 @@ name = "statusReason"
 type = "string"
 `
 
-// TestSettingsNeverHideLiveState submits settings that contain the name of every
-// member that is added to a record when it is shown.
+// TestSettingsNeverHideLiveState submits settings with the name of every member that is
+// added to a record when shown.
 func TestSettingsNeverHideLiveState(t *testing.T) {
 	const reason = "waiting for a slot"
 	for _, tt := range []struct{ name, settings string }{

@@ -18,8 +18,8 @@ import (
 	"molrun/app/base/unit"
 )
 
-// resolveFiles resolves every reference to a file in the rows' settings. The
-// job will read exactly these bytes, even if the file is uploaded again later.
+// resolveFiles resolves every file reference in the rows' settings. The job will read
+// exactly these bytes, even if the file is uploaded again later.
 func (p *plan) resolveFiles(ctx context.Context, rows []row) error {
 	parameters := p.algorithm.Parameters.Files()
 	if len(parameters) == 0 {
@@ -38,11 +38,10 @@ func (p *plan) resolveFiles(ctx context.Context, rows []row) error {
 	})
 }
 
-// resolveRow resolves the references of one row.
 func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error {
 	for _, parameter := range parameters {
 		for _, named := range parameter.References(r.sent) {
-			if err := p.resolveOne(tx, r, parameter, named); err != nil {
+			if err := p.resolveParameter(tx, r, parameter, named); err != nil {
 				return err
 			}
 		}
@@ -54,7 +53,7 @@ func (p *plan) resolveRow(tx Tx, r *row, parameters []algorithm.Parameter) error
 	return nil
 }
 
-func (p *plan) resolveOne(tx Tx, r *row, parameter algorithm.Parameter, named algorithm.FileReference) error {
+func (p *plan) resolveParameter(tx Tx, r *row, parameter algorithm.Parameter, named algorithm.FileReference) error {
 	files, err := p.resolveReference(tx, parameter, named.Text)
 	var refused *fault.Error
 	switch {
@@ -74,8 +73,8 @@ func (p *plan) resolveOne(tx Tx, r *row, parameter algorithm.Parameter, named al
 	return nil
 }
 
-// resolvedFile is a file that a setting names. Several files, or one that does not exist yet, have
-// the pattern of an output in place of a path.
+// resolvedFile is a file that a setting names. For several files, or one that does not
+// exist yet, the path is the pattern of an output.
 type resolvedFile struct {
 	input Input
 	ref   Reference
@@ -94,7 +93,7 @@ func (p *plan) resolveReference(tx Tx, parameter algorithm.Parameter, text strin
 	return acceptedFiles(&parameter, files)
 }
 
-// acceptedFiles returns the files of one reference as those of a setting. The error is
+// acceptedFiles returns the files of one reference for use by a setting. The error is
 // Invalid if the setting does not accept them.
 func acceptedFiles(parameter *algorithm.Parameter, files []resolvedFile) ([]resolvedFile, error) {
 	if n := len(files); n > 1 && !parameter.Many {
@@ -105,7 +104,7 @@ func acceptedFiles(parameter *algorithm.Parameter, files []resolvedFile) ([]reso
 		f := &files[i]
 		accepts := parameter.Accepts(f.input.Filename)
 		if f.ref.Pending && f.ref.Output != "" {
-			accepts = parameter.MayAccept(f.input.Filename)
+			accepts = parameter.CouldAccept(f.input.Filename)
 		}
 		if !accepts {
 			return nil, fault.Errorf(fault.Invalid, "%q has the wrong file type; this setting takes %s", f.input.Filename, strings.Join(parameter.File, ", "))
@@ -115,9 +114,9 @@ func acceptedFiles(parameter *algorithm.Parameter, files []resolvedFile) ([]reso
 	return files, nil
 }
 
-// locateFiles finds the bytes that a reference names: a fileId, folder/filename or
-// sha256:<digest>/<filename> among the submitter's own uploads, or
-// job:<jobName>/<path> or job:<jobName>/@<output>.
+// locateFiles locates the data of a reference: a fileId, folder/filename or
+// sha256:<digest>/<filename> among the submitter's own uploads, or job:<jobName>/<path>
+// or job:<jobName>/@<output>.
 func (p *plan) locateFiles(tx Tx, text string) ([]resolvedFile, error) {
 	r := naming.ParseReference(text)
 	if r.OfJob {
@@ -177,20 +176,20 @@ func findUpload(tx Tx, by Caller, ref string) (*Upload, error) {
 	return tx.UploadNamed(by.Organization, by.Email, ref[:i], ref[i+1:])
 }
 
-// defaultExpanding is what Options.Expanding is unless it is given.
+// defaultExpanding is the default of Options.Expanding.
 const defaultExpanding = 192 << 20
 
-// maxListed bounds how many uploads of a folder are read. A file can have been uploaded
-// many times under one name.
+// maxListed limits the uploads read from a folder, where a file can be uploaded many
+// times under one name, and the files that the settings of a submission name.
 const maxListed = 100_000
 
-// ownFiles gives the files of a caller to the expansion of a batch.
+// ownFiles provides a caller's files for the expansion of a batch.
 type ownFiles struct {
 	*plan
 	read int64 // bytes
 }
 
-// List lists the uploads of a folder by name.
+// List returns the names of the uploads in a folder and whether each is completed.
 func (f *ownFiles) List(ctx context.Context, folder string) (completed map[string]bool, err error) {
 	err = f.store.View(ctx, func(tx Tx) (err error) {
 		completed = map[string]bool{}
@@ -213,7 +212,7 @@ func (f *ownFiles) List(ctx context.Context, folder string) (completed map[strin
 	return completed, err
 }
 
-// Read reads a file outside of any transaction.
+// Read reads a file outside any transaction.
 func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
 	var files []resolvedFile
 	err := f.store.View(ctx, func(tx Tx) (err error) {
@@ -250,11 +249,11 @@ func (f *ownFiles) Read(ctx context.Context, ref string) ([]byte, error) {
 	return text, nil
 }
 
-// Reserve counts bytes against what all expansions may take.
+// Reserve counts bytes against the memory limit shared by all expansions.
 func (f *ownFiles) Reserve(bytes int64) error {
 	f.reserved += bytes
-	if f.expanding.Add(bytes) > cmp.Or(f.options.Expanding, defaultExpanding) {
-		return fault.Errorf(fault.Unavailable, "The service is expanding too many large batches; send this one again in a few seconds.")
+	if f.expanding.Add(bytes) > cmp.Or(f.options.MaxExpandingBytes, defaultExpanding) {
+		return fault.Errorf(fault.Unavailable, "Too many large batches are being expanded; submit this one again in a few seconds.")
 	}
 	return nil
 }

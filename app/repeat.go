@@ -6,9 +6,9 @@ import (
 	"molrun/app/base/fault"
 )
 
-// repeatedBy returns nil if other asks for the same work as j, as sent or in
-// meaning, and otherwise an error that says in what it differs.
-func (j *Job) repeatedBy(other *Job) error {
+// checkRepeat returns nil if other requests the same work as j, with the same body or the
+// same meaning. Otherwise it returns an error that names the differences.
+func (j *Job) checkRepeat(other *Job) error {
 	if j.Private.Sent == other.Private.Sent {
 		return nil
 	}
@@ -31,8 +31,8 @@ func (j *Job) repeatedBy(other *Job) error {
 	return nil
 }
 
-// differences names the members of a submission in which two jobs, or two
-// batches, differ in meaning.
+// differences names the members of a submission in which two jobs, or two batches, differ
+// in meaning.
 func (j *Job) differences(other *Job) (members []string) {
 	switch {
 	case j.Private.Meaning == other.Private.Meaning:
@@ -51,9 +51,9 @@ func (j *Job) differences(other *Job) (members []string) {
 	if !sameAfter(j, other) {
 		members = append(members, "after")
 	}
-	// Who leaves the time to the algorithm asks for the same even if its limit
-	// has changed since.
-	if j.MaxRuntime != other.MaxRuntime && (j.Private.AsksTime || other.Private.AsksTime) {
+	// Two jobs that both use the algorithm's limit are equal even if that limit has
+	// changed.
+	if j.MaxRuntime != other.MaxRuntime && (j.Private.SetsMaxRuntime || other.Private.SetsMaxRuntime) {
 		members = append(members, "maxRuntimeSeconds")
 	}
 	return members

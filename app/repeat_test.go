@@ -9,8 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// repeat submits a body as package web reads it, and returns what came of it:
-// "created", "again" or the error.
+// repeat submits a body as package web decodes it, and returns "created", "again" or the
+// error.
 func (s *site) repeat(service *app.Service, text string) string {
 	s.t.Helper()
 	body := parseJSON(s.t, text)
@@ -43,7 +43,7 @@ func (s *site) repeat(service *app.Service, text string) string {
 	return "again"
 }
 
-// differs is the error for a repeat that is not one.
+// differs returns the error for a submission that differs from the existing job.
 func differs(name, members string) string {
 	member := "jobName"
 	if name == "screen" {
@@ -88,11 +88,11 @@ func TestRepeatThatAsksForSomethingElseNamesIt(t *testing.T) {
 	}
 }
 
-// TestRepeatIsRecognisedAfterTheLimitOfItsAlgorithmChanged repeats jobs under an
-// algorithm whose max_runtime has become shorter.
+// TestRepeatIsRecognisedAfterTheLimitOfItsAlgorithmChanged repeats jobs after the
+// algorithm's max_runtime has been lowered.
 func TestRepeatIsRecognisedAfterTheLimitOfItsAlgorithmChanged(t *testing.T) {
 	s := newSite(t)
-	changed := s.Offering(s.Store, app.Options{}, strings.Replace(echoFile, "retries = 1", "retries = 1\nmax_runtime = \"2h\"", 1))
+	changed := s.WithOptions(s.Store, app.Options{}, strings.Replace(echoFile, "retries = 1", "retries = 1\nmax_runtime = \"2h\"", 1))
 	const job = `"type":"echo","settings":{"steps":5}`
 	for _, step := range []struct {
 		service    *app.Service

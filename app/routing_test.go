@@ -11,13 +11,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// slurmFromTwoCPUs routes jobs of two or more CPUs to slurm.
+// slurmFromTwoCPUs routes jobs with two or more CPUs to slurm.
 var slurmFromTwoCPUs = routing.Table{
-	Rules: []routing.Rule{{Least: placement.Resources{CPUs: 2}, Executor: "slurm"}},
+	Rules: []routing.Rule{{Min: placement.Resources{CPUs: 2}, Executor: "slurm"}},
 }
 
-// greedyOn returns the greedy algorithm on a fixed executor, followed by more
-// sections.
+// greedyOn returns the greedy algorithm for a fixed executor, with additional sections.
 func greedyOn(executor, more string) string {
 	return strings.Replace(greedyFile, "command =", "executor = \""+executor+"\"\ncommand =", 1) + more
 }
@@ -26,7 +25,7 @@ func TestJobIsRoutedByItsSubmitterAndNeeds(t *testing.T) {
 	table := routing.Table{Rules: []routing.Rule{
 		{User: bob.Email, Executor: "slurm", Placement: placement.Placement{Partition: "testing"}},
 		{Organization: "other", Executor: "slurm", Placement: placement.Placement{Partition: "guests"}},
-		{Least: placement.Resources{CPUs: 3, MemoryBytes: 2 << 30, GPUs: 1}, Executor: "slurm", Placement: placement.Placement{Partition: "large"}},
+		{Min: placement.Resources{CPUs: 3, MemoryBytes: 2 << 30, GPUs: 1}, Executor: "slurm", Placement: placement.Placement{Partition: "large"}},
 	}}
 	for _, tt := range []struct {
 		name      string
@@ -83,7 +82,7 @@ func TestBatchRowsAreRoutedByTheirSize(t *testing.T) {
 func TestNeedsBeyondEveryNodeAreFaultsAtTheirSettings(t *testing.T) {
 	table := routing.Table{
 		Rules: []routing.Rule{
-			{Least: placement.Resources{GPUs: 1}, Executor: "slurm", Placement: placement.Placement{Partition: "gpu"}},
+			{Min: placement.Resources{GPUs: 1}, Executor: "slurm", Placement: placement.Placement{Partition: "gpu"}},
 			{Executor: "slurm"},
 		},
 		Placement: placement.Placement{Partition: "main"},
@@ -100,7 +99,7 @@ func TestNeedsBeyondEveryNodeAreFaultsAtTheirSettings(t *testing.T) {
 			return ""
 		},
 	}
-	table.Rules = append([]routing.Rule{{Least: placement.Resources{GPUs: 20}, Executor: "slurm", Placement: placement.Placement{Partition: "old"}}}, table.Rules...)
+	table.Rules = append([]routing.Rule{{Min: placement.Resources{GPUs: 20}, Executor: "slurm", Placement: placement.Placement{Partition: "old"}}}, table.Rules...)
 	s := newSite(t)
 	service := s.routed(table, greedyFile)
 	for _, tt := range []struct {
@@ -110,15 +109,15 @@ func TestNeedsBeyondEveryNodeAreFaultsAtTheirSettings(t *testing.T) {
 	}{
 		{"a whole node", `{"cores":64,"memory_gb":256}`, 3600, nil},
 		{"more than a node", `{"cores":65,"memory_gb":257}`, 3600, []string{
-			"[body settings cores] the job would need more than any node of the partition main has: 65 CPUs of 64; ask for less",
-			"[body settings memory_gb] the job would need more than any node of the partition main has: 257.0 GiB of memory of 256.0 GiB; ask for less",
+			"[body settings cores] the job would need more than any node of the partition main has: 65 CPUs of 64; request less",
+			"[body settings memory_gb] the job would need more than any node of the partition main has: 257.0 GiB of memory of 256.0 GiB; request less",
 		}},
 		{"a partition of unknown size", `{"cores":999,"cards":9}`, 3600, nil},
 		{"a partition that was deleted", `{"cards":20}`, 3600, []string{
-			"[body settings] the job would go to a place that is gone: the cluster has no partition old; ask an administrator",
+			"[body settings] the job's placement is no longer available: the cluster has no partition old; ask an administrator",
 		}},
 		{"a longer time than the partition's", `{}`, 3601, []string{
-			"[body settings] the partition main lets jobs run 3600 seconds; give a maxRuntimeSeconds of at most that, or leave it out",
+			"[body settings] the partition main limits jobs to 3600 seconds; set maxRuntimeSeconds to at most that, or omit it",
 		}},
 	} {
 		sub := submissionOf(t, "greedy", "a", tt.settings)
@@ -139,12 +138,12 @@ func TestAlgorithmIsRefusedIfItsExecutorCannotRunIt(t *testing.T) {
 		want    string
 	}{
 		"no such executor": {
-			s.Offering(s.Store, app.Options{}, greedyOn("slurm", "")),
+			s.WithOptions(s.Store, app.Options{}, greedyOn("slurm", "")),
 			`greedy runs on the executor "slurm", which is not configured here`,
 		},
 		"option that is not allowed": {
 			s.routed(routing.Table{Allowed: []string{"nice"}}, greedyOn("slurm", "[slurm]\noptions = [\"--mail-user=ann\"]\n")),
-			"its [slurm] options have --mail-user, which slurm.allow_options does not name",
+			"its [slurm] options include --mail-user, which slurm.allow_options does not allow",
 		},
 	} {
 		got := validate(t, tt.service, submissionOf(t, "greedy", "a", `{}`))
@@ -159,9 +158,9 @@ func TestAlgorithmIsRefusedIfItsExecutorCannotRunIt(t *testing.T) {
 	}
 }
 
-// TestAlgorithmIsReadyIfOneExecutorCanRunIt has a program that this machine
-// lacks. Whether the cluster's nodes have it is unknown, so the cluster counts
-// as ready.
+// TestAlgorithmIsReadyIfOneExecutorCanRunIt uses a program that is missing on this
+// machine. Whether the cluster's nodes have it is unknown, so the cluster counts as
+// ready.
 func TestAlgorithmIsReadyIfOneExecutorCanRunIt(t *testing.T) {
 	s := newSite(t)
 	service := s.routed(slurmFromTwoCPUs, strings.Replace(greedyFile, `["true"]`, `["no-such-program"]`, 1))
@@ -198,7 +197,7 @@ func TestJobSaysIfItsExecutorIsNoLongerConfigured(t *testing.T) {
 	s.submit(ann, "local", `{}`)
 	must.Equal(t, "reason while slurm is configured", s.job(ann, "remote").StatusReason, "")
 
-	s.Service = s.Offering(s.Store, app.Options{}, greedyOn("slurm", ""), echoFile)
+	s.Service = s.WithOptions(s.Store, app.Options{}, greedyOn("slurm", ""), echoFile)
 	must.Contain(t, "reason", s.job(ann, "remote").StatusReason, "executor slurm is no longer configured")
 	must.Equal(t, "reason of a local job", s.job(ann, "local").StatusReason, "")
 }

@@ -10,24 +10,24 @@ import (
 	"molrun/app/base/fault"
 )
 
-// A batch can have ten thousand rows, and a transaction that changed them all would keep the
-// submissions of others waiting for seconds. So the pending change is stored with the batch,
-// and each transaction changes some rows, the first at once and the others in ChangeRows,
-// also after a restart.
+// A batch can have ten thousand rows, and a transaction that changed them all would block
+// other submissions for seconds. So the pending change is stored with the batch, and each
+// transaction changes some rows: the first at once, the others in ChangeRows, also after
+// a restart.
 
-// rowsStep is how many rows of a batch one transaction changes by default.
+// rowsStep is the default number of rows of a batch changed in one transaction.
 const rowsStep = 50
 
-// PendingChange is the change still to be made to the rows of a batch: to stop or to retry them.
+// PendingChange is the change in progress to the rows of a batch: stopping or retrying
+// them.
 type PendingChange struct {
-	Retry           bool   `json:"retry,omitempty"`  // the failed ones are tried again; else all are stopped
-	By              string `json:"by"`               // the e-mail of the user who asked for it
-	KeepsDependants bool   `json:"spares,omitempty"` // dependants of stopped rows keep waiting
-	After           []byte `json:"after,omitempty"`  // the Position after which the remaining rows follow
-	Left            int    `json:"left,omitempty"`   // how many can still enter the queue
+	Retry           bool   `json:"retry,omitempty"`  // retry failed rows; otherwise stop all rows
+	By              string `json:"by"`               // e-mail of the user who requested it
+	KeepsDependants bool   `json:"spares,omitempty"` // dependents of stopped rows keep waiting
+	After           []byte `json:"after,omitempty"`  // Position from which to continue
+	Left            int    `json:"left,omitempty"`   // number of rows that can still enter the queue
 }
 
-// statuses returns which rows are concerned.
 func (a *PendingChange) statuses() []Status {
 	if a.Retry {
 		return []Status{Failed}
@@ -38,17 +38,17 @@ func (a *PendingChange) statuses() []Status {
 // isStopping reports whether all rows of a batch are being stopped.
 func (j *Job) isStopping() bool { return j.Private.Pending != nil && !j.Private.Pending.Retry }
 
-// rowsChanged is what one transaction did to rows of a batch.
+// rowsChanged is the effect of one transaction on rows of a batch.
 type rowsChanged struct {
-	rows    []JobID
-	retried int
-	refused error // why a row could not be tried again
+	rows       []JobID
+	retried    int
+	retryError error // why a row could not be retried
 }
 
-// changeRows makes the pending change to some rows of a batch, and stores the batch.
+// changeRows applies the pending change to some rows of a batch and stores the batch.
 func (c *core) changeRows(tx Tx, batch *Job) (did rowsChanged, err error) {
 	a, before := *batch.Private.Pending, batch.Status
-	ids, next, err := tx.JobIDs(JobFilter{Organization: batch.Organization, Batch: batch.ID, Statuses: a.statuses(), Ascending: true}, Position(a.After), cmp.Or(c.options.RowsStep, rowsStep))
+	ids, next, err := tx.JobIDs(JobFilter{Organization: batch.Organization, Batch: batch.ID, Statuses: a.statuses(), Ascending: true}, Position(a.After), cmp.Or(c.options.BatchStep, rowsStep))
 	if err != nil {
 		return did, err
 	}
@@ -60,7 +60,7 @@ func (c *core) changeRows(tx Tx, batch *Job) (did rowsChanged, err error) {
 		err = c.changeRow(tx, batch, row, a)
 		switch {
 		case errors.Is(err, fault.DependencyFailed) || errors.Is(err, fault.InputRemoved):
-			did.refused = err
+			did.retryError = err
 		case err != nil:
 			return did, err
 		default:
@@ -76,7 +76,7 @@ func (c *core) changeRows(tx Tx, batch *Job) (did rowsChanged, err error) {
 	return did, tx.PutJob(batch)
 }
 
-// setPending stores the pending change of a batch, or clears it if no rows are left.
+// setPending stores the pending change of a batch, or clears it if no rows remain.
 func (j *Job) setPending(a *PendingChange, left bool) {
 	stopping := j.isStopping()
 	if j.Private.Pending = nil; left {
@@ -91,7 +91,7 @@ func (j *Job) setPending(a *PendingChange, left bool) {
 	}
 }
 
-// beingStopped is why a job that was cancelled has not finished yet.
+// beingStopped is the statusReason of a canceled job that has not finished yet.
 const beingStopped = "being stopped"
 
 func (c *core) changeRow(tx Tx, batch, row *Job, a PendingChange) error {
@@ -101,8 +101,8 @@ func (c *core) changeRow(tx Tx, batch, row *Job, a PendingChange) error {
 	return c.stop(tx, row, a, batch)
 }
 
-// ChangeRows makes the pending changes of batches until ctx ends. It sleeps as long as it
-// works, which leaves others at least half of the store's capacity.
+// ChangeRows applies the pending changes of batches until ctx ends. It sleeps as long as
+// it works, leaving other users of the store at least half its capacity.
 func (s *Runs) ChangeRows(ctx context.Context, failed func(error)) error {
 	for ctx.Err() == nil {
 		begin := time.Now()
@@ -114,7 +114,7 @@ func (s *Runs) ChangeRows(ctx context.Context, failed func(error)) error {
 			failed(err)
 			rest = time.Second
 		case !more:
-			rest, wake = time.Hour, s.asked
+			rest, wake = time.Hour, s.wakeChanges
 		}
 		select {
 		case <-ctx.Done():
@@ -125,10 +125,10 @@ func (s *Runs) ChangeRows(ctx context.Context, failed func(error)) error {
 	return ctx.Err()
 }
 
-// ChangeSomeRows does some of what is asked of a batch, and reports whether there may be more
-// to do.
+// ChangeSomeRows applies part of the pending change of a batch, and reports whether more
+// might remain.
 func (s *Runs) ChangeSomeRows(ctx context.Context) (more bool, err error) {
-	id, err := s.asksRows(ctx)
+	id, err := s.nextPendingBatch(ctx)
 	if err != nil || id == "" {
 		return false, err
 	}
@@ -158,8 +158,8 @@ func (s *Runs) ChangeSomeRows(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// asksRows returns the oldest batch of whose rows something is asked, "" if there is none.
-func (s *Runs) asksRows(ctx context.Context) (id JobID, err error) {
+// nextPendingBatch returns the oldest batch with a pending change, or "" if there is none.
+func (s *Runs) nextPendingBatch(ctx context.Context) (id JobID, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		for first, err := range tx.PendingBatches() {
 			id = first
@@ -170,12 +170,12 @@ func (s *Runs) asksRows(ctx context.Context) (id JobID, err error) {
 	return id, err
 }
 
-// wakeRows has ChangeRows look for work.
-func (c *core) wakeRows() { wake(c.asked) }
+// wakeRows makes ChangeRows look for work.
+func (c *core) wakeRows() { wake(c.wakeChanges) }
 
-// comingRows counts the rows of a holder's batches that are still to enter the queue, as if
-// they were there.
-func comingRows(tx Tx, organization, user string) (n int, err error) {
+// pendingRows counts the rows of a holder's batches that are yet to enter the queue, for
+// the quota.
+func pendingRows(tx Tx, organization, user string) (n int, err error) {
 	for id, err := range tx.PendingBatches() {
 		if err != nil {
 			return 0, err

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// newStepped returns a site whose transactions change two rows of a batch each.
+// newStepped returns a site where each transaction changes two rows of a batch.
 func newStepped(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -18,7 +18,7 @@ func newStepped(t *testing.T) *site {
 	return s
 }
 
-// restart makes the service anew on the same records.
+// restart restarts the service on the same records.
 func (s *site) restart() {
 	of := func(_, user string) quota.Quota {
 		if user == ann.Email {
@@ -26,10 +26,10 @@ func (s *site) restart() {
 		}
 		return quota.Quota{}
 	}
-	s.Service = s.Offering(s.Store, app.Options{RowsStep: 2, Quota: of}, echoFile)
+	s.Service = s.WithOptions(s.Store, app.Options{BatchStep: 2, Quota: of}, echoFile)
 }
 
-// changeRows does all that is asked of batches.
+// changeRows completes all pending changes of batches.
 func (s *site) changeRows() {
 	s.t.Helper()
 	for more := true; more; {
@@ -49,21 +49,21 @@ func TestLargeBatchIsStoppedAndTriedAgainInPieces(t *testing.T) {
 	s.restart()
 	_, _, err := s.Runs.Claim(t.Context(), s.job(ann, "b-4").ID, placement.Devices{}, app.ClaimLimit{})
 	wantCode(t, "claim a row of a batch that is being stopped", err, fault.NotFound)
-	rows, err := s.Runs.ClaimRows(t.Context(), running, app.ClaimLimit{Pilot: "p", Rows: 5, Seconds: 1e9})
+	rows, err := s.Runs.ClaimRows(t.Context(), running, app.ClaimLimit{Worker: "p", Rows: 5, Seconds: 1e9})
 	if err != nil || len(rows) > 0 {
-		t.Errorf("a pilot takes %d rows of it, error %v; want none", len(rows), err)
+		t.Errorf("a worker takes %d rows of it, error %v; want none", len(rows), err)
 	}
-	wantCode(t, "retry it meanwhile", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.JobNotFailed)
+	wantCode(t, "retry it in the meantime", must.Error2(s.Jobs.Retry(t.Context(), ann, "b")), fault.JobNotFailed)
 	wantCode(t, "retry a row of it", must.Error2(s.Jobs.Retry(t.Context(), ann, "b-1")), fault.JobNotFailed)
 	s.changeRows()
 	s.wantBatch("after the restart", app.Running, app.Counts{Running: 1, Failed: 4})
 	must.Equal(t, "the running row is to be stopped", s.job(ann, "b-3").StatusReason, "being stopped")
 	must.OK(t, s.Runs.Finish(t.Context(), running.ID, 1, app.Ending{Outcome: &app.Outcome{Cause: app.CauseStopped}}))
-	s.wantBatch("when it is gone", app.Failed, app.Counts{Failed: 5})
+	s.wantBatch("when it has exited", app.Failed, app.Counts{Failed: 5})
 
 	s.retry(ann, "b")
 	s.wantBatch("when the retry is stored", app.Queued, app.Counts{Queued: 2, Failed: 3})
-	wantCode(t, "more jobs than fit beside all rows", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "c", `{}`, `{}`))), fault.QuotaExceeded)
+	wantCode(t, "more jobs than the quota allows along with all rows", must.Error3(s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "c", `{}`, `{}`))), fault.QuotaExceeded)
 	s.submit(ann, "one", `{}`)
 	s.restart()
 	s.changeRows()
@@ -75,7 +75,8 @@ func TestLargeBatchIsStoppedAndTriedAgainInPieces(t *testing.T) {
 	s.wantBatch("after another cancel", app.Failed, app.Counts{Failed: 5})
 }
 
-// TestRetryLooksForARowThatCanBeTriedAgain has rows at the beginning that can't.
+// TestRetryLooksForARowThatCanBeTriedAgain retries a batch whose first rows can't be
+// retried.
 func TestRetryLooksForARowThatCanBeTriedAgain(t *testing.T) {
 	s := newStepped(t)
 	u := s.Upload(ann, "a.txt", "text")

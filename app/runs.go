@@ -18,8 +18,8 @@ import (
 	"molrun/app/job/quota"
 )
 
-// Runs is the runner's side of the service: the queue, claims, and what becomes
-// of attempts.
+// Runs is the runner's side of the service: the queue, claims, and the outcome of
+// attempts.
 type Runs struct{ *core }
 
 // Active returns the claimed jobs, oldest first.
@@ -28,11 +28,11 @@ func (s *Runs) Active(ctx context.Context) ([]*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jobs, s.follow(ctx, jobs...)
+	return jobs, s.trackEnds(ctx, jobs...)
 }
 
-// follow notes when running jobs are expected to end.
-func (s *Runs) follow(ctx context.Context, jobs ...*Job) error {
+// trackEnds records when running jobs are expected to end.
+func (s *Runs) trackEnds(ctx context.Context, jobs ...*Job) error {
 	known := map[string]*eta.History{}
 	err := s.store.View(ctx, func(tx Tx) error {
 		for _, j := range jobs {
@@ -80,9 +80,9 @@ func (s *Runs) Queue(ctx context.Context, executor string, visit func(Waiting) V
 	return s.store.View(ctx, func(tx Tx) error { return tx.Queue(executor, visit) })
 }
 
-// Lines returns the queue of an executor by priority and user, in the order of
-// Queue, with the oldest jobs of each line: about most in all, and at least a
-// hundred of each.
+// Lines returns the queue of an executor by priority and user, in the order of Queue,
+// with the oldest jobs of each line: about most jobs in total, but always up to a hundred
+// per line.
 func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []QueueLine, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		if lines, err = tx.QueueLines(executor); err != nil || len(lines) == 0 {
@@ -109,21 +109,21 @@ func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []Qu
 	return lines, err
 }
 
-// ClaimLimit bounds which rows of a batch a pilot takes.
+// ClaimLimit limits which rows of a batch a worker claims.
 type ClaimLimit struct {
-	Pilot         string  // its name, "" without one
-	Rows          int     // at most
-	Seconds       float64 // of their total run time, as the history of their class predicts
-	MaxRowSeconds float64 // of run time of the first row; longer rows get no pilot
+	Worker        string  // setNames of the worker, "" if none
+	Rows          int     // maximum number of rows
+	Seconds       float64 // maximum total run time, predicted from the history of their class
+	MaxRowSeconds float64 // maximum run time of the first row; longer rows get no worker
 }
 
-// Claim takes a job from the queue and begins its next attempt. If it is a row of a batch
-// that is short, and has not been tried yet, Claim takes further rows for the same pilot.
-// The error is NotFound if the job is no longer queued, or its batch is being stopped: it then
-// fails.
+// Claim takes a job from the queue and starts its next attempt. If the job is a short row
+// of a batch that has not been tried yet, Claim takes further rows for the same worker.
+// The error is NotFound if the job is no longer queued, or if its batch is being stopped,
+// in which case the job fails.
 func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p ClaimLimit) (j *Job, rows []*Job, err error) {
 	token := rand.Text()
-	gone := fault.Errorf(fault.NotFound, "job %s no longer waits", id)
+	gone := fault.Errorf(fault.NotFound, "job %s is no longer queued", id)
 	stopped := false
 	err = s.store.Update(ctx, func(tx Tx) (err error) {
 		rows, stopped = nil, false
@@ -144,7 +144,7 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p 
 		j.Private.Claimed = true
 		j.Private.Token = token
 		j.Private.Devices = leased
-		if err := tx.PutJob(j); err != nil || p.Pilot == "" || j.Private.Batch == "" || j.Attempts > 1 {
+		if err := tx.PutJob(j); err != nil || p.Worker == "" || j.Private.Batch == "" || j.Attempts > 1 {
 			return err
 		}
 		rows, err = claimRows(tx, j, p)
@@ -152,7 +152,7 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p 
 	})
 	if err == nil && stopped {
 		s.changes.Notify(id, j.Private.Batch)
-		s.wakeRunner() // for statuses that are still to be propagated
+		s.wakeRunner() // to propagate pending statuses
 		err = gone
 	}
 	if err != nil {
@@ -161,8 +161,8 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p 
 	return j, rows, nil
 }
 
-// stoppingBatch returns a batch, or the batch of a row, if all its rows are being stopped,
-// else nil.
+// stoppingBatch returns the job's batch, or the job itself if it is a batch, if all its
+// rows are being stopped, and otherwise nil.
 func stoppingBatch(tx Tx, j *Job) (batch *Job, err error) {
 	switch {
 	case j.IsBatch():
@@ -178,12 +178,12 @@ func stoppingBatch(tx Tx, j *Job) (batch *Job, err error) {
 	return batch, nil
 }
 
-// maxSkippedJobs is how many other jobs of its user a row can overtake to join a pilot.
+// maxSkippedJobs is how many other jobs of the same user a row can skip to join a worker.
 const maxSkippedJobs = 16
 
-// ClaimRows takes further rows of the batch of a claimed job from the queue, in its order:
-// those that run with the same algorithm and the same resources. It records for each of
-// them, and for the first job, which pilot runs it.
+// ClaimRows takes further rows of a claimed job's batch from the queue, in queue order,
+// if they run with the same algorithm and resources. It records the worker of each of them
+// and of the first job.
 func (s *Runs) ClaimRows(ctx context.Context, first *Job, p ClaimLimit) (rows []*Job, err error) {
 	err = s.store.Update(ctx, func(tx Tx) error {
 		rows = nil
@@ -206,18 +206,18 @@ func claimRows(tx Tx, first *Job, p ClaimLimit) ([]*Job, error) {
 		return nil, err
 	}
 	switch j, err := tx.Job(first.ID); {
-	case errors.Is(err, fault.NotFound): // it has ended, and was deleted
+	case errors.Is(err, fault.NotFound): // it has ended and was deleted
 	case err != nil:
 		return nil, err
-	case j.Private.Token == first.Private.Token && j.Private.Claimed && j.Private.Pilot == "":
-		j.Private.Pilot = p.Pilot
+	case j.Private.Token == first.Private.Token && j.Private.Claimed && j.Private.Worker == "":
+		j.Private.Worker = p.Worker
 		if err := tx.PutJob(j); err != nil {
 			return nil, err
 		}
 	}
 	for _, j := range rows {
 		j.Attempts++
-		j.Private.Claimed, j.Private.Token, j.Private.Pilot = true, rand.Text(), p.Pilot
+		j.Private.Claimed, j.Private.Token, j.Private.Worker = true, rand.Text(), p.Worker
 		j.Private.Devices = first.Private.Devices
 		if err := tx.PutJob(j); err != nil {
 			return nil, err
@@ -226,8 +226,8 @@ func claimRows(tx Tx, first *Job, p ClaimLimit) ([]*Job, error) {
 	return rows, nil
 }
 
-// similarRows finds the rows to claim. It goes by the queue, in which the rows of a batch
-// follow one another.
+// similarRows returns the rows to claim, in queue order, which keeps the rows of a batch
+// together.
 func similarRows(tx Tx, first *Job, p ClaimLimit) (rows []*Job, err error) {
 	runs, err := tx.Runs(first.Private.Class)
 	if err != nil {
@@ -248,7 +248,7 @@ func similarRows(tx Tx, first *Job, p ClaimLimit) (rows []*Job, err error) {
 		if j, err = tx.Job(w.ID); err != nil {
 			return EndVisit
 		}
-		if !runAlike(j, first) {
+		if !canShareProcess(j, first) {
 			if skipped++; skipped > maxSkippedJobs {
 				return EndVisit
 			}
@@ -272,24 +272,24 @@ func similarRows(tx Tx, first *Job, p ClaimLimit) (rows []*Job, err error) {
 	return rows, err
 }
 
-// runAlike reports whether a queued job may run in the process of another one: a row of
-// the same batch that has not been tried yet. One that was tried may have brought down the
-// process in which it ran.
-func runAlike(j, other *Job) bool {
+// canShareProcess reports whether a queued job can run in the process of another one: both are
+// rows of the same batch, and the queued one has not been tried yet. A row tried before
+// might have crashed the process it ran in.
+func canShareProcess(j, other *Job) bool {
 	p, q := &j.Private, &other.Private
 	return p.Batch != "" && p.Batch == q.Batch && j.Attempts == 0 && !p.Stop && len(p.Waits) == 0 &&
 		p.Definition == q.Definition && p.Folder == q.Folder && p.Needs == q.Needs && p.Class == q.Class
 }
 
-// Return puts a claimed job back into the queue whose attempt never began and never will,
-// as if it had not been claimed.
+// Return puts a claimed job back into the queue as if it had not been claimed. Its
+// attempt must not have started and must never start.
 func (s *Runs) Return(ctx context.Context, id JobID, attempt int) error {
 	err := s.attempt(ctx, id, attempt, func(j *Job) {
 		if j.Status == Queued {
 			j.Attempts--
 		}
 		if j.Private.Stop || j.Status != Queued {
-			j.finish(Ending{Lost: "it had not begun"}, s.now())
+			j.finish(Ending{Lost: "it had not started"}, s.now())
 			return
 		}
 		j.release()
@@ -303,7 +303,7 @@ func (s *Runs) SetHandle(ctx context.Context, id JobID, attempt int, h Handle) e
 	return s.attempt(ctx, id, attempt, func(j *Job) { j.Private.Handle = h })
 }
 
-// Started records that the attempt's process runs.
+// Started records that the attempt's process is running.
 func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time, on ClusterJob) error {
 	var started Job
 	err := s.attempt(ctx, id, attempt, func(j *Job) {
@@ -314,7 +314,7 @@ func (s *Runs) Started(ctx context.Context, id JobID, attempt int, at time.Time,
 	if err != nil || started.ID == "" {
 		return err
 	}
-	return s.follow(ctx, &started)
+	return s.trackEnds(ctx, &started)
 }
 
 // Reject fails a queued job that can never start here.
@@ -340,13 +340,13 @@ func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
 	})
 	if err == nil {
 		s.changes.Notify(changed...)
-		s.wakeRunner() // for statuses that are still to be propagated
+		s.wakeRunner() // to propagate pending statuses
 	}
 	return err
 }
 
-// PlacementOf returns where on its executor a job goes, by the present rules:
-// they may have changed since it was submitted.
+// PlacementOf returns where a job goes on its executor under the current rules, which can
+// have changed since it was submitted.
 func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, error) {
 	if j.Executor == placement.Local {
 		return placement.Placement{}, nil
@@ -362,7 +362,7 @@ func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, er
 	return p, nil
 }
 
-// Blocked returns the reason why no job may start now, nothing if jobs may.
+// Blocked returns why no job can start now; the zero Reason means that jobs can start.
 func (s *Runs) Blocked() eta.Reason {
 	if d := s.Drained(); d != nil {
 		return eta.Reason{Text: d.reason(), By: eta.Drain}
@@ -373,13 +373,13 @@ func (s *Runs) Blocked() eta.Reason {
 	return eta.Reason{}
 }
 
-// DiskShortage returns the reason why no job may start on this disk, "" if jobs may.
-// Jobs must not fill the disk space that records need: without it nothing could be
-// recorded, deleted, or even read after a restart.
+// DiskShortage returns why no job can start because of disk usage, or "". Jobs must leave
+// the disk space that records need: without it nothing could be recorded, deleted, or
+// even read after a restart.
 func (s *Runs) DiskShortage() string {
 	disk, err := s.blobs.Disk()
 	if err != nil {
-		return "" // it is found out about soon enough
+		return "" // the problem will surface elsewhere
 	}
 	if shortage := disk.Shortage(0); shortage != "" {
 		return "waiting for free disk space: " + shortage
@@ -387,18 +387,19 @@ func (s *Runs) DiskShortage() string {
 	return ""
 }
 
-// leastStorage is what a job may write even if the quota is exhausted that admitted it.
-const leastStorage = 1 << 20
+// minStorage is what an admitted job can always write, even if the quota is exhausted.
+const minStorage = 1 << 20
 
-// Writing is a job that runs, or is about to, and how many bytes it has written.
+// Writing is a running or starting job and the number of bytes it has written.
 type Writing struct {
 	Organization, Email string
 	Bytes               int64
 }
 
-// StorageShares returns how many bytes each of these jobs may write in all before its user or
-// organization stores more than it may; 0 is no limit. What is left belongs to all of them
-// together. Where they have written more, the one that has written most has to give way.
+// StorageShares returns how many bytes each of these jobs can write in total before its
+// user or organization exceeds its storage quota; 0 means no limit. The jobs share the
+// remaining quota. If they have exceeded it, only the share of the job that has written
+// most is reduced below what it has written.
 func (s *Runs) StorageShares(ctx context.Context, jobs []Writing) (shares []int64, err error) {
 	holders := map[quota.Holder][]int{}
 	for i, w := range jobs {
@@ -422,7 +423,7 @@ func (s *Runs) StorageShares(ctx context.Context, jobs []Writing) (shares []int6
 	return shares, err
 }
 
-// shareStorage lowers the shares of the jobs of one holder to what is left for them.
+// shareStorage lowers the shares of one holder's jobs to the remaining quota.
 func shareStorage(jobs []Writing, own []int, left int64, shares []int64) {
 	largest := own[0]
 	for _, i := range own {
@@ -435,39 +436,39 @@ func shareStorage(jobs []Writing, own []int, left int64, shares []int64) {
 		if i != largest {
 			share = max(share, jobs[i].Bytes)
 		}
-		if share = max(share, leastStorage); shares[i] == 0 || share < shares[i] {
+		if share = max(share, minStorage); shares[i] == 0 || share < shares[i] {
 			shares[i] = share
 		}
 	}
 }
 
-// Wake returns the channel that receives when there may be something to start
-// or stop.
+// Wake returns the channel that receives when there might be a job to start or stop.
 func (s *Runs) Wake() <-chan struct{} { return s.wake }
 
-// AlgorithmOf returns the algorithm file that a job was validated against,
-// which may be older than the catalogue's.
+// AlgorithmOf returns the algorithm file that a job was validated against, which may be
+// older than the catalogue's.
 func (s *Runs) AlgorithmOf(ctx context.Context, j *Job) (*algorithm.File, error) {
 	return s.algorithmOf(ctx, j)
 }
 
-// InputPath returns the path of the file that a reference names.
+// InputPath returns the path of the file that a reference points to.
 func (s *Runs) InputPath(ref Reference) (string, error) { return s.referencePath(ref) }
 
-// SetProgress records the last progress of a job's running program.
+// SetProgress records the latest progress of a running job.
 func (s *Runs) SetProgress(j *Job, p Progress) {
 	if s.live.setProgress(j.ID, p, s.now()) && s.onProgress != nil {
 		s.onProgress(j, p)
 	}
 }
 
-// OnProgress calls notify with all new progress. Call it before there is any.
+// OnProgress calls notify with all new progress. It must be called before any progress is
+// reported.
 func (s *Runs) OnProgress(notify func(*Job, Progress)) { s.onProgress = notify }
 
 // SetWaitReasons records why jobs wait. It replaces all earlier reasons.
 func (s *Runs) SetWaitReasons(reasons map[JobID]eta.Reason) { s.live.setReasons(reasons) }
 
-// QueueForecast returns the latest forecast of an executor, nil if there is none yet.
+// QueueForecast returns the latest forecast of an executor, or nil if there is none yet.
 func (s *Runs) QueueForecast(executor string) QueueForecast { return s.live.forecast(executor) }
 
 // History returns the past runs of a class.
@@ -480,16 +481,16 @@ func (s *Runs) History(ctx context.Context, class string) (h *eta.History, err e
 	return h, err
 }
 
-// Left returns how long a claimed job still runs, and what that follows from, "" if it
-// is unknown; runs is false if it has not begun.
-func (s *Runs) Left(id JobID) (seconds float64, basis string, runs bool) {
+// RemainingTime returns the remaining run time of a claimed job and the basis of that estimate, ""
+// if unknown. runs is false if the job has not started.
+func (s *Runs) RemainingTime(id JobID) (seconds float64, basis string, runs bool) {
 	return s.live.running.Left(string(id), s.now())
 }
 
 // SetQueueForecast records the forecast of an executor.
 func (s *Runs) SetQueueForecast(executor string, o QueueForecast) { s.live.setForecast(executor, o) }
 
-// reason says why a job waits.
+// reason returns why a job waits during the drain.
 func (d *Drain) reason() string {
 	text := fmt.Sprintf("waiting: %s paused the queue at %s", d.By, d.Since.UTC().Format(time.DateTime+" UTC"))
 	if d.Reason != "" {
@@ -498,11 +499,11 @@ func (d *Drain) reason() string {
 	return text
 }
 
-// Drained returns the drain, nil if jobs are started.
+// Drained returns the current drain, or nil if jobs are started.
 func (s *Runs) Drained() *Drain { return s.drain.Load() }
 
-// Drain lets no more jobs start, until Resume and also after a restart. Draining
-// again replaces the reason.
+// Drain pauses the start of jobs until Resume, even across restarts. Draining again
+// replaces the reason.
 func (s *Runs) Drain(ctx context.Context, by Caller, reason string) (*Drain, error) {
 	if reason != "" {
 		if msg := naming.CheckName(reason); msg != "" {
@@ -513,14 +514,14 @@ func (s *Runs) Drain(ctx context.Context, by Caller, reason string) (*Drain, err
 	return d, s.putDrain(ctx, by, d)
 }
 
-// Resume lets jobs start again.
+// Resume starts jobs again.
 func (s *Runs) Resume(ctx context.Context, by Caller) error { return s.putDrain(ctx, by, nil) }
 
 func (s *Runs) putDrain(ctx context.Context, by Caller, d *Drain) error {
-	s.draining.Lock() // the order in memory is that of the commits
+	s.draining.Lock() // the order in memory must be that of the commits
 	defer s.draining.Unlock()
 	err := s.store.Update(ctx, func(tx Tx) error {
-		if err := operates(tx, by); err != nil {
+		if err := checkOperator(tx, by); err != nil {
 			return err
 		}
 		if old := s.drain.Load(); d != nil && old != nil {
@@ -536,9 +537,9 @@ func (s *Runs) putDrain(ctx context.Context, by Caller, d *Drain) error {
 	return nil
 }
 
-// operates returns nil if the caller speaks for the whole service: the operator, or
-// an admin where there is one organization only.
-func operates(tx Tx, by Caller) error {
+// checkOperator returns nil if the caller can act for the whole service: the operator, or an
+// admin if there is only one organization.
+func checkOperator(tx Tx, by Caller) error {
 	if by.Operator {
 		return nil
 	}
@@ -556,7 +557,6 @@ func operates(tx Tx, by Caller) error {
 	return nil
 }
 
-// loadDrain reads the drain that an earlier run of the service left.
 func (c *core) loadDrain(ctx context.Context) error {
 	return c.store.View(ctx, func(tx Tx) error {
 		d, err := tx.Drained()

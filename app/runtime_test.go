@@ -8,7 +8,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// timedFile computes how long its jobs may run.
+// timedFile is an algorithm that computes the time limit of its jobs.
 const timedFile = `
 format = 1
 type = "echo"
@@ -24,7 +24,7 @@ default = 1
 
 func TestTimeLimitsAreComputedForEachJob(t *testing.T) {
 	s := newSite(t)
-	s.Service = s.Offering(s.Store, app.Options{}, timedFile)
+	s.Service = s.WithOptions(s.Store, app.Options{}, timedFile)
 	want := func(name string, seconds int64) {
 		t.Helper()
 		must.Equal(t, fmt.Sprintf("how long %s may run", name), s.job(ann, name).MaxRuntime, seconds)

@@ -10,15 +10,16 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Service is every use case, grouped by noun. It holds the rules and knows no
-// technology: records go through a Store, files through Blobs.
+// Service provides every use case, grouped by noun. It implements the rules and is
+// independent of any technology: records are accessed through a Store, files through
+// Blobs.
 type Service struct {
 	Jobs       *Jobs       // submit, show, cancel, fetch results
-	Algorithms *Algorithms // what is on offer
-	Runs       *Runs       // what the runner asks and reports
+	Algorithms *Algorithms // available algorithms
+	Runs       *Runs       // queries and reports of the runner
 }
 
-// NewService joins the parts.
+// NewService returns a service on its dependencies.
 func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Options) (*Service, error) {
 	if o.Now == nil {
 		return nil, errors.New("a service needs a clock")
@@ -27,14 +28,14 @@ func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Opti
 		o.Validators = validator.NewPool(validator.PoolOptions{})
 	}
 	c := &core{
-		store:     store,
-		blobs:     blobs,
-		catalogue: catalogue,
-		router:    routing.New(o.Routing),
-		options:   o,
-		ids:       sortid.NewSource(store.Floor()),
-		wake:      make(chan struct{}, 1),
-		asked:     make(chan struct{}, 1),
+		store:       store,
+		blobs:       blobs,
+		catalogue:   catalogue,
+		router:      routing.New(o.Routing),
+		options:     o,
+		ids:         sortid.NewSource(store.HighWaterMark()),
+		wake:        make(chan struct{}, 1),
+		wakeChanges: make(chan struct{}, 1),
 	}
 	if err := c.loadDrain(context.Background()); err != nil {
 		return nil, err

@@ -11,16 +11,16 @@ import (
 )
 
 // A job that waits for others is not in the queue. When one of them finishes, the same
-// transaction marks it as unpropagated and starts to propagate its status: its
-// dependants enter the queue or fail in turn. A job can have ten thousand dependants,
-// so each transaction handles some and the next continues, also after a restart, until
-// the mark is cleared. The same happens when a failed job is retried.
+// transaction marks it as unpropagated and starts to propagate its status: its dependents
+// enter the queue or fail in turn. A job can have ten thousand dependents, so each
+// transaction handles some and the next one continues, also after a restart, until the
+// mark is cleared. The same happens when a failed job is retried.
 
-// propagationStep is how many dependants one transaction handles by default.
+// propagationStep is the default number of dependents handled in one transaction.
 const propagationStep = 100
 
-// Propagate propagates pending statuses to some dependants, and wakes the runner if
-// there were any.
+// Propagate propagates pending statuses to some dependents, and wakes the runner if there
+// were any.
 func (s *Runs) Propagate(ctx context.Context) error {
 	none := false
 	err := s.store.View(ctx, func(tx Tx) error {
@@ -45,7 +45,7 @@ func (s *Runs) Propagate(ctx context.Context) error {
 	return err
 }
 
-// propagateSome propagates pending statuses to some dependants, and returns these with
+// propagateSome propagates pending statuses to some dependents, and returns these and
 // their batches.
 func (c *core) propagateSome(tx Tx) (changed []JobID, err error) {
 	for left := cmp.Or(c.options.PropagationStep, propagationStep); left > 0; {
@@ -82,7 +82,8 @@ func (c *core) propagateSome(tx Tx) (changed []JobID, err error) {
 }
 
 // nextUnpropagated returns the job whose status is propagated next. If it failed with
-// another job whose status is also pending, that one comes first: it may reopen this one.
+// another job whose status is also pending, that one comes first because it might reopen
+// this one.
 func nextUnpropagated(tx Tx) (*Job, error) {
 	id, err := tx.Unpropagated()
 	if err != nil {
@@ -99,7 +100,7 @@ func nextUnpropagated(tx Tx) (*Job, error) {
 	return d, err
 }
 
-// notifyDependant applies the status of d to a dependant. It returns the dependant's
+// notifyDependant applies the status of d to a dependent. It returns the dependent's
 // batch if that changed too.
 func (c *core) notifyDependant(tx Tx, id JobID, d *Job) (batch JobID, err error) {
 	j, err := tx.Job(id)
@@ -121,8 +122,8 @@ func (c *core) notifyDependant(tx Tx, id JobID, d *Job) (batch JobID, err error)
 	return putChanged(tx, j, Queued)
 }
 
-// reopen queues a job again that failed because another one did, unless there is a
-// further one because of which it has to stay failed.
+// reopen requeues a job that failed because of another job, unless a further dependency
+// prevents it from starting.
 func (c *core) reopen(tx Tx, j *Job) (batch JobID, err error) {
 	waits, blocking, err := remaining(tx, j, nil)
 	switch {
@@ -135,10 +136,10 @@ func (c *core) reopen(tx Tx, j *Job) (batch JobID, err error) {
 	return c.requeue(tx, j, waits, nil)
 }
 
-// remaining returns what a failed job still has to wait for, and a job because of which
-// it can't start: one that has failed, or was deleted. A failed row of the batch that is tried
-// again as a whole is waited for, and so is a job that failed with another one: it may be
-// about to be reopened, and otherwise propagates that it stays failed.
+// remaining returns the dependencies that a failed job still has to wait for, and a
+// dependency that has failed or was deleted and thus prevents it from starting. A failed
+// row counts as one to wait for while its batch is retried. So does a job that failed
+// with another one: it might be reopened, and otherwise propagates that it stays failed.
 func remaining(tx Tx, j, batch *Job) (waits []Dependency, blocking *Dependency, err error) {
 	for _, w := range j.Private.Waits {
 		d, err := tx.Job(w.Job)
@@ -158,7 +159,7 @@ func remaining(tx Tx, j, batch *Job) (waits []Dependency, blocking *Dependency, 
 			if err := tx.PutJob(d); err != nil {
 				return nil, nil, err
 			}
-		case d.satisfies(w.Any):
+		case d.satisfiesDependency(w.Any):
 			continue
 		}
 		waits = append(waits, w)
@@ -166,9 +167,9 @@ func remaining(tx Tx, j, batch *Job) (waits []Dependency, blocking *Dependency, 
 	return waits, nil, nil
 }
 
-// requeue resets a failed job as if it had just been submitted, except for its attempts and
-// for memory that it got because it had run out. The batch of which it is a row is stored by
-// the caller, unless it is nil.
+// requeue resets a failed job as if it had just been submitted, except for its attempts
+// and for memory added after it ran out. If batch is not nil, the job is one of its rows,
+// and the caller stores the batch.
 func (c *core) requeue(tx Tx, j *Job, waits []Dependency, batch *Job) (changed JobID, err error) {
 	from := j.Status
 	j.Status = Queued
@@ -182,7 +183,7 @@ func (c *core) requeue(tx Tx, j *Job, waits []Dependency, batch *Job) (changed J
 	return putCounted(tx, j, from, batch)
 }
 
-// markUnpropagated marks a job that has finished, or is tried again, if others depend on it.
+// markUnpropagated marks a job that has finished, or is retried, if others depend on it.
 func markUnpropagated(tx Tx, j *Job, from Status) error {
 	if from.Finished() == j.Status.Finished() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"molrun/app/job/eta"
 )
 
-// Record is a job's JSON as clients see it now, live state included.
+// Record is a job's JSON as shown to clients, including live state.
 type Record = json.RawMessage
 
 // WithLiveState adds a job's live state to its stored record.
@@ -30,7 +30,7 @@ func (s *Jobs) WithLiveState(j StoredJob) Record {
 	return j.JSON
 }
 
-// showLeft adds to the record of a running job how long it still runs, if that is known.
+// showLeft adds the remaining run time to the record of a running job, if known.
 func (s *Jobs) showLeft(id JobID, shown Record) Record {
 	left, basis, _ := s.live.running.Left(string(id), s.now())
 	if basis == "" {
@@ -39,15 +39,15 @@ func (s *Jobs) showLeft(id JobID, shown Record) Record {
 	return strictjson.Append(strictjson.Append(shown, "etaSeconds", int64(math.Round(left))), "etaBasis", basis)
 }
 
-// showWaiting adds to the record of a queued job why it waits, unless the record says
-// that, and its place in the queue.
+// showWaiting adds to the record of a queued job its position in the queue, and why it
+// waits unless the record has a reason.
 func (s *Jobs) showWaiting(j StoredJob, h head) Record {
 	why, place, inQueue := s.live.waiting(j.ID, s.now())
 	if why.Text == "" && !inQueue && h.executor != "" && !s.router.Has(h.executor) {
 		why.Text = "waiting: the executor " + h.executor + " is no longer configured; ask an administrator, or cancel the job and submit it again"
 	}
 	if strings.HasPrefix(h.reason, waitsForJob) {
-		place.BlockedBy = eta.Dependency // it stands in no queue
+		place.BlockedBy = eta.Dependency // it is not in the queue
 	}
 	shown := j.JSON
 	if why.Text != "" && h.reason == "" {
@@ -62,21 +62,21 @@ func (s *Jobs) showWaiting(j StoredJob, h head) Record {
 // waitsForJob begins the statusReason of a job that waits for others.
 const waitsForJob = "waiting for job "
 
-// head is what decides about the live state of a job.
+// head is the part of a record that determines a job's live state.
 type head struct {
 	status   Status
-	reason   string // of a queued job, as it is encoded
+	reason   string // of a queued job, JSON-encoded
 	executor string // of a queued job; "" if the rows of a batch have several
 }
 
-// headOf reads the head of a stored record, and nothing that may be large.
+// headOf reads the head of a stored record and skips members that can be large.
 func headOf(record []byte) (h head) {
 	strictjson.Peek(record, func(name, value []byte) bool {
 		switch string(name) {
 		case "status":
 			for _, s := range Statuses {
 				if string(value[1:len(value)-1]) == string(s) {
-					h.status = s // without a copy
+					h.status = s // avoids a copy
 				}
 			}
 			return h.status == Queued
@@ -84,7 +84,7 @@ func headOf(record []byte) (h head) {
 			h.reason = string(value[1 : len(value)-1])
 		case "executor":
 			h.executor = string(value[1 : len(value)-1])
-		case "settings", "organization": // the latter of a batch, which has no settings
+		case "settings", "organization": // the latter in a batch, which has no settings
 			return false
 		}
 		return true

@@ -21,61 +21,60 @@ import (
 
 // Limits of a page.
 const (
-	MaxPage     = 100
-	EnoughBytes = 4 << 20 // no more jobs are added
+	MaxPage   = 100
+	PageBytes = 4 << 20 // size at which a page ends
 )
 
-// Store stores the records. Package storage implements it.
+// Store stores the records. It is implemented by package storage.
 type Store interface {
 	// View runs fn in a read-only transaction.
 	View(ctx context.Context, fn func(Tx) error) error
 
-	// Update runs fn in a transaction and makes its changes durable before it
-	// returns, all or none. Concurrent calls share a commit, so fn may run
-	// twice: it must touch only its Tx and variables that it owns and sets
-	// afresh. An error of fn is returned as it is and undoes only fn's changes.
+	// Update runs fn in a transaction and makes its changes durable before it returns,
+	// all or none. Concurrent calls share a commit, so fn can run twice: it must access
+	// only its Tx and variables that it owns and resets. An error of fn is returned
+	// unchanged and undoes only fn's changes.
 	Update(ctx context.Context, fn func(Tx) error) error
 
-	// Floor returns the highest ID ever stored.
-	Floor() sortid.ID
+	// HighWaterMark returns the highest ID ever stored.
+	HighWaterMark() sortid.ID
 
-	// OnEvents calls notify with the events of each commit once it is durable, in the
-	// order of commits, before the calls of Update return. notify must not wait and
-	// not use the store.
+	// OnEvents calls notify with the events of each commit once it is durable, in commit
+	// order, before the calls of Update return. notify must not block or use the store.
 	OnEvents(notify func([]events.Entry))
 }
 
-// Tx reads and changes records. A missing record is NotFound. The caller owns
-// the records returned.
+// Tx reads and changes records. Reading a missing record returns NotFound. The caller
+// owns the returned records.
 type Tx interface {
 	Job(id JobID) (*Job, error)
 	JobNamed(organization, name string) (*Job, error)
-	JobJSON(id JobID) (json.RawMessage, error) // the record as stored
+	JobJSON(id JobID) (json.RawMessage, error) // the stored record
 	HasJob(id JobID) (bool, error)             // without reading the record
 	PutJob(j *Job) error                       // inserts or replaces
-	PutEncoded(j EncodedJob) error             // the same, with less to do
+	PutEncoded(j EncodedJob) error             // the same for a job that is already encoded
 	DeleteJob(id JobID) error
 
-	// Jobs returns a page of at most limit jobs that follow a position; "" is the
-	// beginning. A page ends early, once it has EnoughBytes or has looked at many
-	// jobs that the filter does not select. Its records are the store's own bytes: they
-	// must not be changed, and hold until the transaction ends.
+	// Jobs returns a page of at most limit jobs after a position; "" is the beginning. A
+	// page ends early when it has PageBytes, or after many jobs that the filter does
+	// not select. Its records are the store's own bytes: they must not be changed, and
+	// are valid until the transaction ends.
 	Jobs(f JobFilter, after Position, limit int) (JobPage, error)
-	// JobIDs is Jobs without the records, and with pages as long as asked for.
+	// JobIDs is Jobs without the records, and its pages do not end early.
 	JobIDs(f JobFilter, after Position, limit int) ([]JobID, Position, error)
-	// CountJobs counts jobs up to most, and reports whether there may be more.
+	// CountJobs counts up to most jobs, and reports whether there might be more.
 	CountJobs(f JobFilter, most int) (n int, more bool, err error)
-	// Subjobs walks a batch's subjobs by row; status "" is any. Rows may be put
-	// or deleted during the walk.
+	// Subjobs walks a batch's subjobs in order of rows; status "" means any. Rows can be
+	// put or deleted during the walk.
 	Subjobs(batch JobID, status Status) iter.Seq2[*Job, error]
-	// MetricNames returns the names of the metrics in the results of a batch's rows,
-	// sorted, up to most of them.
+	// MetricNames returns the sorted names of the metrics in the results of a batch's
+	// rows, at most most of them.
 	MetricNames(batch JobID, most int) ([]string, error)
-	// Queue visits the jobs queued for an executor: by descending priority, then
-	// user by user, each user's oldest first.
+	// Queue visits the jobs queued for an executor: by descending priority, then user by
+	// user, each user's oldest first.
 	Queue(executor string, visit func(Waiting) Visit) error
-	// QueueLines counts the jobs queued for an executor by priority and user, in
-	// the order of Queue. It lists no jobs.
+	// QueueLines counts the jobs queued for an executor by priority and user, in the
+	// order of Queue. It does not list the jobs.
 	QueueLines(executor string) ([]QueueLine, error)
 	// Claims lists the claimed jobs, oldest first, without reading their
 	// records.
@@ -83,26 +82,25 @@ type Tx interface {
 	// Active walks the claimed jobs, oldest first.
 	Active() iter.Seq2[*Job, error]
 	// NeededBy returns an unfinished job that reads the upload or result with this ID, or
-	// one that has not completed and reads the folder with this digest, else NotFound.
+	// a job not COMPLETED that reads the folder with this digest, or NotFound.
 	NeededBy(source string) (JobID, error)
-	// Readers walks all jobs that read it, finished ones included.
+	// Readers walks all jobs, including finished ones, that read the source.
 	Readers(source string) iter.Seq2[JobID, error]
 
-	// Dependants walks the jobs that depend on a job in one way. They may be put during
+	// Dependants walks the jobs that depend on a job in one way. They can be put during
 	// the walk.
 	Dependants(job JobID, how Dependence) iter.Seq2[JobID, error]
-	// Unpropagated returns a job whose status is still to be propagated to its dependants,
+	// Unpropagated returns a job whose status is not yet propagated to its dependents, or
 	// NotFound if there is none.
 	Unpropagated() (JobID, error)
-	// PendingBatches walks the batches with a pending change of their rows, oldest first.
+	// PendingBatches walks the batches with a pending change to their rows, oldest first.
 	PendingBatches() iter.Seq2[JobID, error]
 
-	// Finished walks the jobs of an organization with this status in the order
-	// in which they finished, beginning behind after. Subjobs and pinned jobs
-	// are left out.
+	// Finished walks the jobs of an organization with this status in the order in which
+	// they finished, starting after after. It omits subjobs and pinned jobs.
 	Finished(organization string, status Status, after Ended) iter.Seq2[Ended, error]
-	// Newest returns the limit jobs that finished last, of either status,
-	// newest first; email "" is all users. It is for View only.
+	// Newest returns the limit jobs that finished last, of either final status, newest
+	// first; email "" means all users. It can be used in View only.
 	Newest(organization, email string, limit int) ([]Ended, error)
 
 	Upload(id UploadID) (*Upload, error)
@@ -114,8 +112,8 @@ type Tx interface {
 	Uploads(f UploadFilter, after Position, limit int) (UploadPage, error)
 	// OldestUploads walks all uploads newer than after, oldest first.
 	OldestUploads(after UploadID) iter.Seq2[*Upload, error]
-	// StalePartials lists uploads of whose Partial no bytes came since before, up to
-	// limit, the stalest first.
+	// StalePartials returns up to limit uploads whose Partial has received no bytes since
+	// before, stalest first.
 	StalePartials(before time.Time, limit int) ([]UploadID, error)
 
 	Share(id ShareID) (*Share, error)
@@ -124,39 +122,41 @@ type Tx interface {
 	// Shares walks the shares of an organization, oldest first.
 	Shares(organization string) iter.Seq2[*Share, error]
 
-	// LastEvent returns the place of an organization's newest event.
+	// LastEvent returns the position of an organization's newest event.
 	LastEvent(organization string) (events.ID, error)
-	// EventsAfter returns up to limit events of an organization behind a place,
-	// oldest first. It returns false if they are no longer known, or the place is
-	// not one of this store.
+	// EventsAfter returns up to limit events of an organization after a position, oldest
+	// first. It returns false if they are no longer stored, or the position does not
+	// belong to this store.
 	EventsAfter(organization string, after events.ID, limit int) (all []events.Entry, known bool, err error)
 
-	// Statuses counts the jobs of each status; a batch counts as one, its rows
-	// don't count. email "" is all users of the organization.
+	// Statuses counts the jobs of each status. A batch counts as one job, its rows are
+	// not counted. email "" means all users of the organization.
 	Statuses(organization, email string) (Counts, error)
-	// JobShares walks the numbers of jobs by user, type and status, batches as in
-	// Statuses. email "" is all users.
+	// JobShares walks the numbers of jobs by user, type and status, counting batches as
+	// Statuses does. email "" means all users.
 	JobShares(organization, email string) iter.Seq2[JobShare, error]
-	// Stored returns the total usage of a user; user "" is the whole organization.
+	// Stored returns the total usage of a user; user "" means the whole organization.
 	Stored(organization, user string) (Usage, error)
-	// Organizations lists, sorted, those that have jobs or uploads.
+	// Organizations returns the sorted organizations that have jobs or uploads.
 	Organizations() ([]string, error)
 	// Usage walks the usage by user, algorithm and day.
 	Usage() iter.Seq2[UsageShare, error]
-	// Spent walks what was spent on the days from one on until before another, by
-	// organization and day, jobs first; organization "" is all of them.
+	// Spent walks the usage spent from one day until before another, by organization and
+	// day, jobs first; organization "" means all.
 	Spent(organization string, from, until time.Time) iter.Seq2[quota.SpentShare, error]
 
-	// Runs returns the last runs of a class, oldest first; they outlive their jobs.
+	// Runs returns the last runs of a class, oldest first. They are kept after their jobs
+	// are deleted.
 	Runs(class string) ([]eta.Run, error)
-	// AddRun adds one, and forgets the oldest if there are more than eta.MaxRuns.
+	// AddRun adds a run, and removes the oldest if there are more than eta.MaxRuns.
 	AddRun(class string, r eta.Run) error
 
-	// Stamp returns the time stored by the last PutStamp, zero if none.
+	// Stamp returns the time stored by the last PutStamp, or zero if there is none.
 	Stamp() (time.Time, error)
 	PutStamp(at time.Time) error
 
-	// Drained returns what the last PutDrained stored; nil is that jobs start.
+	// Drained returns the value stored by the last PutDrained; nil means that jobs are
+	// started.
 	Drained() (*Drain, error)
 	PutDrained(d *Drain) error
 
@@ -173,25 +173,25 @@ type JobFilter struct {
 	Organization string
 	Email        string
 	Type         string
-	Statuses     []Status // one of them
+	Statuses     []Status // any of them
 	Name         string
-	Batch        JobID  // the subjobs of this batch
+	Batch        JobID  // subjobs of this batch
 	Tags         []Tag  // all of them
-	Search       string // folded; in the name, the note or a tag
+	Search       string // case-folded; in the name, the note or a tag
 
-	// From and Until bound the time of the order: From is in, Until is out.
+	// From (inclusive) and Until (exclusive) limit the time that jobs are ordered by.
 	From, Until time.Time
 
-	ByCompletion bool // in order of completion, else of submission; not with Name or Batch
+	ByCompletion bool // setDependencies by completion, otherwise by submission; not with Name or Batch
 	Ascending    bool // oldest first
 
-	// Metric orders the subjobs of Batch by a number in their results, in place of
-	// the time: lowest first if Ascending. Jobs without it come last. From and Until
-	// are about the submission.
+	// Metric orders the subjobs of Batch by a number in their results instead of the
+	// time, lowest first if Ascending. Jobs without it come last. From and Until then
+	// apply to the submission time.
 	Metric string
 }
 
-// Selects reports whether a job is one of those that f selects, its times aside.
+// Selects reports whether f selects a job, ignoring its times.
 func (f JobFilter) Selects(j *Job) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	return j.Organization == f.Organization &&
@@ -202,16 +202,16 @@ func (f JobFilter) Selects(j *Job) bool {
 		strings.Contains(j.SearchedText(), f.Search)
 }
 
-// Position is where a listing continues. Only the store knows what it means.
+// Position is where a listing continues. It is opaque to all but the store.
 type Position string
 
-// StoredJob is a job as stored: the bytes that clients see.
+// StoredJob is a job as stored, in the form shown to clients.
 type StoredJob struct {
 	ID   JobID
 	JSON json.RawMessage
 }
 
-// Drain says since when and why the service starts no jobs. Running jobs go on, and
+// Drain records since when and why the service starts no jobs. Running jobs continue, and
 // submissions are accepted.
 type Drain struct {
 	Since  unit.Time `json:"since"`
@@ -219,32 +219,32 @@ type Drain struct {
 	Reason string    `json:"reason,omitempty"` // one line
 }
 
-// Share shows the result of a job to anyone who has its link, until it expires or is
-// revoked. Only the SHA-256 of the secret in the link is stored.
+// Share grants anyone with its link access to the result of a job until it expires or is
+// revoked. Only the SHA-256 hash of the link's secret is stored.
 type Share struct {
 	ID           ShareID   `json:"id"`
 	Hash         string    `json:"hash"` // hex
 	Organization string    `json:"organization"`
-	Email        string    `json:"email"` // of who made it
-	KeyID        string    `json:"key"`   // the API key that it was made with
+	Email        string    `json:"email"` // of the user who created it
+	KeyID        string    `json:"key"`   // API key that created it
 	Job          JobID     `json:"job"`
 	JobName      string    `json:"jobName"`
-	Files        Selection `json:"files,omitempty"` // none is all
+	Files        Selection `json:"files,omitempty"` // empty means all
 	CreatedAt    unit.Time `json:"createdAt"`
 	ExpiresAt    unit.Time `json:"expiresAt"`
-	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // within a minute
+	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // accurate to a minute
 }
 
 // ShareID identifies a share permanently. It has the form of a JobID.
 type ShareID string
 
-// JobPage is part of a listing.
+// JobPage is one page of a listing.
 type JobPage struct {
 	Jobs []StoredJob
-	Next Position // behind which there may be more, "" if there are none
+	Next Position // position to continue from, "" at the end
 }
 
-// JobShare is how many jobs a user has of one type and status.
+// JobShare is the number of a user's jobs with one type and status.
 type JobShare struct {
 	Email, Type string
 	Status      Status
@@ -259,10 +259,10 @@ type UploadFilter struct {
 	SHA256       string // hex; completed uploads only
 }
 
-// UploadPage is part of a listing of uploads.
+// UploadPage is one page of a listing of uploads.
 type UploadPage struct {
 	Uploads []*Upload
-	Next    Position // behind which there are more, "" if there are none
+	Next    Position // position to continue from, "" at the end
 }
 
 // Waiting is a queued job as the scheduler sees it.
@@ -275,20 +275,20 @@ type Waiting struct {
 	Work         eta.Work
 }
 
-// QueueLine is the waiting jobs of one user and priority.
+// QueueLine is the queued jobs of one user and priority.
 type QueueLine struct {
 	Organization string
 	Email        string
 	Priority     int
-	Count        int       // all of them
-	Jobs         []Waiting // the oldest of them
+	Count        int       // number of jobs in the line
+	Jobs         []Waiting // the oldest ones
 }
 
 func (l *QueueLine) holds(w Waiting) bool {
 	return l.Priority == w.Priority && l.Organization == w.Organization && l.Email == w.Email
 }
 
-// Visit says how a walk of the queue continues.
+// Visit tells a walk of the queue how to continue.
 type Visit int
 
 // The ways to continue.
@@ -298,7 +298,7 @@ const (
 	EndVisit
 )
 
-// Ended identifies a finished job in the order of finishing.
+// Ended identifies a finished job, ordered by completion.
 type Ended struct {
 	ID JobID
 	At time.Time
@@ -309,33 +309,33 @@ func (e Ended) Compare(other Ended) int {
 	return cmp.Or(e.At.Compare(other.At), strings.Compare(string(e.ID), string(other.ID)))
 }
 
-// Claimed is a claimed job: its attempt, and whether it is to be stopped.
+// Claimed is a claimed job with its attempt and whether it should be stopped.
 type Claimed struct {
 	Job     JobID
 	Attempt int
 	Stop    bool
 }
 
-// Usage is what jobs and uploads use. Bytes counts results and uploads, not
+// Usage is the resources used by jobs and uploads. Bytes counts results and uploads, not
 // logs and work directories.
 type Usage struct {
-	Jobs   int   `json:"jobs"`   // of all states; a batch counts as its rows
-	Queued int   `json:"queued"` // of them, those that wait
+	Jobs   int   `json:"jobs"`   // in any status; a batch counts as its rows
+	Queued int   `json:"queued"` // those of Jobs that are queued
 	Files  int   `json:"files"`  // uploads
 	Bytes  int64 `json:"bytes"`
 }
 
-// Plus adds.
+// Plus returns u + v.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{u.Jobs + v.Jobs, u.Queued + v.Queued, u.Files + v.Files, u.Bytes + v.Bytes}
 }
 
-// Minus subtracts.
+// Minus returns u - v.
 func (u Usage) Minus(v Usage) Usage {
 	return Usage{u.Jobs - v.Jobs, u.Queued - v.Queued, u.Files - v.Files, u.Bytes - v.Bytes}
 }
 
-// Usage returns what a job adds to the usage of its organization.
+// Usage returns a job's contribution to the usage of its organization.
 func (j *Job) Usage() Usage {
 	u := Usage{Jobs: 1}
 	if j.Status == Queued {
@@ -347,13 +347,13 @@ func (j *Job) Usage() Usage {
 	return u
 }
 
-// Usage returns what an upload adds to the usage of its organization.
+// Usage returns an upload's contribution to the usage of its organization.
 func (u *Upload) Usage() Usage { return Usage{Files: 1, Bytes: u.Size + u.Partial.Reserved()} }
 
-// UsageShare is the usage of one user for one algorithm on one day. Type is ""
-// for uploads.
+// UsageShare is the usage of one user for one algorithm on one day. Type is "" for
+// uploads.
 type UsageShare struct {
 	Organization, Email, Type string
-	Day                       time.Time // of the end of jobs; of submission if they have not ended
+	Day                       time.Time // when jobs ended, or were submitted if unfinished
 	Usage
 }

@@ -13,35 +13,35 @@ import (
 	"molrun/app/job/quota"
 )
 
-// Submission asks for one job. Settings and Body are the JSON as sent; Faults
-// are those found while decoding, to be reported together with the rest.
+// Submission is a request for one job. Settings and Body are the JSON as sent; Faults are
+// errors found during decoding, to be reported together with the others.
 type Submission struct {
 	Name       string
 	Type       string
-	Version    string            // "" takes the algorithm's default
-	Settings   *strictjson.Value // an object; nil where it is among Faults
+	Version    string            // "" means the algorithm's default
+	Settings   *strictjson.Value // an object; nil if it has an issue in Faults
 	Priority   int
-	MaxRuntime int64 // seconds; 0 takes the algorithm's limit
+	MaxRuntime int64 // seconds; 0 means the algorithm's limit
 	Labels     Labels
 	After      After
-	Body       *strictjson.Value // the whole body
+	Body       *strictjson.Value // the whole request body
 	Faults     []fault.Field
 }
 
-// Submit queues a job. Submitting the same again under the same name returns
-// the existing job, even if its files or algorithm are gone by now; other work
-// under that name is refused.
+// Submit queues a job. Submitting the same work again under the same name returns the
+// existing job, even if its files or algorithm have since been deleted. Different work
+// under that name is rejected.
 func (s *Jobs) Submit(ctx context.Context, by Caller, sub Submission) (rec Record, created bool, err error) {
 	sent := sentHash("job", sub.Body)
-	rec, err = s.sentBefore(ctx, by, sub.Name, sent)
+	rec, err = s.findRepeated(ctx, by, sub.Name, sent)
 	if err != nil || rec != nil {
 		return rec, false, err
 	}
 	return s.queue(ctx, sent, func() (*Planned, error) { return s.Planner().Job(ctx, by, sub) })
 }
 
-// queue inserts what a submission plans, and plans again if a job that it found has changed
-// since.
+// queue plans a submission and stores its jobs, and repeats that if a maker found during
+// planning has changed since.
 func (s *Jobs) queue(ctx context.Context, sent string, plan func() (*Planned, error)) (rec Record, created bool, err error) {
 	for {
 		planned, err := plan()
@@ -55,18 +55,17 @@ func (s *Jobs) queue(ctx context.Context, sent string, plan func() (*Planned, er
 	}
 }
 
-// hashVersion begins every hash, so that hashes of a future canonical form can
-// be told apart.
+// hashVersion begins every hash, so that a future canonical form can be distinguished.
 const hashVersion = "molrun 1"
 
-// sentHash identifies a request body by what was sent.
+// sentHash identifies a request body by its content.
 func sentHash(kind string, body *strictjson.Value) string {
 	return digest.Parts([]byte(hashVersion), []byte(kind+" as sent"), body.AppendCanonical(make([]byte, 0, len(body.Raw))))
 }
 
-// sentBefore returns the record of the job that this very body made, nil if
-// there is none.
-func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
+// findRepeated returns the record of the job created from this same body, or nil if there
+// is none.
+func (s *Jobs) findRepeated(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		old, err := tx.JobNamed(by.Organization, name)
 		if errors.Is(err, fault.NotFound) || err == nil && old.Private.Sent != sent {
@@ -84,8 +83,8 @@ func (s *Jobs) sentBefore(ctx context.Context, by Caller, name, sent string) (re
 	return rec, err
 }
 
-// insert queues a job with its subjobs, unless the name is taken. sent is the hash of the
-// body that asks for it.
+// insert queues a job with its subjobs unless the name is taken. sent is the hash of the
+// request body.
 func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec Record, created bool, err error) {
 	job := planned.job
 	job.Private.Sent = sent
@@ -95,7 +94,7 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 	}
 	rows := make([]EncodedJob, len(planned.subjobs))
 	for i, j := range planned.subjobs {
-		if rows[i], err = j.encoded(false); err != nil { // listeners hear of rows with their batch
+		if rows[i], err = j.encoded(false); err != nil { // events announce rows with their batch
 			return nil, false, err
 		}
 	}
@@ -111,7 +110,7 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 		made = append(made, e)
 	}
 	for _, a := range planned.Definitions {
-		if _, err := a.Folder.Path(); err != nil { // the job is to go on with it as it is now
+		if _, err := a.Folder.Path(); err != nil { // the job must be able to use the folder in its current state
 			return nil, false, err
 		}
 	}
@@ -122,7 +121,7 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 		old, err := tx.JobNamed(job.Organization, job.Name)
 		switch {
 		case err == nil:
-			if err := old.repeatedBy(job); err != nil {
+			if err := old.checkRepeat(job); err != nil {
 				return err
 			}
 			id = old.ID
@@ -151,22 +150,23 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 		return nil, false, err
 	}
 	if created {
-		s.changes.Notify(changed...) // also of jobs that others have left pending
+		s.changes.Notify(changed...) // includes jobs changed by the propagation of earlier pending statuses
 		s.wakeRunner()
 		return rec, true, nil
 	}
 	return s.WithLiveState(StoredJob{id, rec}), false, nil
 }
 
-// admitJobs refuses jobs beyond the quota of their user or organization. Results of
-// admitted jobs are kept even if they exceed it; then no further job is admitted.
+// admitJobs rejects jobs that would exceed the quota of their user or organization.
+// Results of admitted jobs are kept even if they exceed the quota; then no further job is
+// admitted.
 func (c *core) admitJobs(tx Tx, organization, user string, jobs int) error {
 	for _, h := range quota.Holders(organization, user) {
 		q := c.options.Quota.For(h)
 		if q.Queued == 0 && q.Bytes == 0 || jobs == 0 {
 			continue
 		}
-		coming, err := comingRows(tx, h.Organization, h.User)
+		coming, err := pendingRows(tx, h.Organization, h.User)
 		if err != nil {
 			return err
 		}
@@ -181,8 +181,8 @@ func (c *core) admitJobs(tx Tx, organization, user string, jobs int) error {
 	return nil
 }
 
-// putNew stores a job followed by its rows. A name that is taken counts before what was
-// deleted in the meantime.
+// putNew stores a job followed by its rows. An error for a taken name has precedence over
+// one for a deleted input or dependency.
 func putNew(tx Tx, first EncodedJob, rows []EncodedJob, definitions []*algorithm.File) error {
 	for _, a := range definitions {
 		switch _, err := tx.Definition(a.Digest); {
@@ -194,7 +194,7 @@ func putNew(tx Tx, first EncodedJob, rows []EncodedJob, definitions []*algorithm
 			return err
 		}
 	}
-	if err := tx.PutEncoded(first); err != nil { // it was looked for before
+	if err := tx.PutEncoded(first); err != nil { // its name has been checked already
 		return err
 	}
 	for _, r := range rows {
@@ -209,12 +209,12 @@ func putNew(tx Tx, first EncodedJob, rows []EncodedJob, definitions []*algorithm
 		return err
 	}
 	for _, r := range rows {
-		gone, err := goneReference(tx, r.Job.Private.References)
+		gone, err := deletedReference(tx, r.Job.Private.References)
 		if err != nil {
 			return err
 		}
 		if gone >= 0 {
-			return deletedNow(r.Job, gone)
+			return errInputDeleted(r.Job, gone)
 		}
 	}
 	return dependenciesRemain(tx, first.Job, rows)
@@ -233,15 +233,15 @@ func rowNameIsFree(tx Tx, row *Job) error {
 
 // referencesRemain checks that no input was deleted since it was resolved.
 func referencesRemain(tx Tx, j *Job) error {
-	gone, err := goneReference(tx, j.Private.References)
+	gone, err := deletedReference(tx, j.Private.References)
 	if gone < 0 || err != nil {
 		return err
 	}
-	return deletedNow(j, gone)
+	return errInputDeleted(j, gone)
 }
 
-// deletedNow is the error for an input that was deleted since it was resolved.
-func deletedNow(j *Job, gone int) error {
+// errInputDeleted returns the error for an input that was deleted since it was resolved.
+func errInputDeleted(j *Job, gone int) error {
 	in := j.Inputs[gone]
 	return fault.List(fault.Field{
 		Loc: deletedAt(j, in.Setting), Type: "file",
@@ -249,9 +249,8 @@ func deletedNow(j *Job, gone int) error {
 	})
 }
 
-// goneReference returns the index of the first reference to what was deleted, -1 if all is
-// there.
-func goneReference(tx Tx, references []Reference) (int, error) {
+// deletedReference returns the index of the first reference to something deleted, or -1.
+func deletedReference(tx Tx, references []Reference) (int, error) {
 	for i, ref := range references {
 		var err error
 		if ref.Upload != "" {
@@ -269,7 +268,7 @@ func goneReference(tx Tx, references []Reference) (int, error) {
 	return -1, nil
 }
 
-// deletedAt says where a submission named a file that is gone.
+// deletedAt returns the location where a submission named a deleted file.
 func deletedAt(j *Job, setting string) []any {
 	switch {
 	case j.Source != "":
@@ -280,10 +279,10 @@ func deletedAt(j *Job, setting string) []any {
 	return []any{"body", "settings", setting}
 }
 
-// Validation is the outcome of Validate.
+// Validation is the result of Validate.
 type Validation struct {
 	Valid      bool
-	Normalized json.RawMessage // settings as the program would see them; nil where they are faulty
+	Normalized json.RawMessage // settings as passed to the program; nil if invalid
 	Detail     []fault.Field
 }
 

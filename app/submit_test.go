@@ -31,7 +31,7 @@ func TestRepeatedSubmissionShowsTheProgressOfARunningJob(t *testing.T) {
 	j := s.submit(ann, "a", `{"steps":10}`)
 	s.Start(j.ID)
 	s.Runs.SetProgress(&app.Job{ID: j.ID}, app.Progress{Fraction: 0.5})
-	for _, settings := range []string{`{"steps":10}`, `{}`} { // the same bytes; equal once defaults are filled in
+	for _, settings := range []string{`{"steps":10}`, `{}`} { // the same body, and one equal after filling in defaults
 		rec, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", settings))
 		if err != nil || created || !strings.Contains(string(rec), `"progress":{"fraction":0.5}`) {
 			t.Errorf("settings %s: created %v, error %v, record %s; want half the progress", settings, created, err, rec)
@@ -86,8 +86,8 @@ func TestRepeatedSubmissionIsRecognisedAfterItsFileAndAlgorithmAreGone(t *testin
 	s.Run(first.ID, success())
 	must.OK(t, s.Files.Delete(t.Context(), ann, string(u.ID)))
 	renamed := strings.Replace(echoFile, `name = "input"`, `name = "text"`, 1)
-	again("a changed algorithm", s.Offering(s.Store, app.Options{}, renamed), `{"input":"inputs/in.txt"}`)
-	again("no algorithm", s.Offering(s.Store, app.Options{}, greedyFile), `{ "input" : "inputs/in.txt" }`)
+	again("a changed algorithm", s.WithOptions(s.Store, app.Options{}, renamed), `{"input":"inputs/in.txt"}`)
+	again("no algorithm", s.WithOptions(s.Store, app.Options{}, greedyFile), `{ "input" : "inputs/in.txt" }`)
 }
 
 func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
@@ -107,25 +107,25 @@ func TestUnresolvableFileReferencesAreFaults(t *testing.T) {
 		_, _, err = s.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, settings))
 		must.Equal(t, "faults of a row with "+ref, slices.Compact(faultLocations(t, err)), []string{"[body settings 1 input]"})
 	}
-	s.submit(ann, "by id", fmt.Sprintf(`{"input":%q}`, theirs)) // any file of the organization, by its id
+	s.submit(ann, "by id", fmt.Sprintf(`{"input":%q}`, theirs)) // an id can refer to any file of the organization
 }
 
 func TestNeedsBeyondTheServerAreFaultsAtTheirSettings(t *testing.T) {
 	s := newSite(t, greedyFile)
 	for settings, want := range map[string][]string{
 		`{"cores":4,"memory_gb":8}`: nil,
-		`{"cores":5}`:               {"[body settings cores] the job would need more than this server has: 5 CPUs of 4; ask for less"},
+		`{"cores":5}`:               {"[body settings cores] the job would need more than this server has: 5 CPUs of 4; request less"},
 		`{"cores":5,"memory_gb":9,"cards":1}`: {
-			"[body settings cores] the job would need more than this server has: 5 CPUs of 4; ask for less",
-			"[body settings memory_gb] the job would need more than this server has: 9.0 GiB of memory of 8.0 GiB; ask for less",
-			"[body settings cards] the job would need more than this server has: 1 GPUs of 0; ask for less",
+			"[body settings cores] the job would need more than this server has: 5 CPUs of 4; request less",
+			"[body settings memory_gb] the job would need more than this server has: 9.0 GiB of memory of 8.0 GiB; request less",
+			"[body settings cards] the job would need more than this server has: 1 GPUs of 0; request less",
 		},
 	} {
 		must.Equal(t, settings, validate(t, s.Service, submissionOf(t, "greedy", "a", settings)), want)
 	}
 }
 
-// repeatingFile is an algorithm whose validator says what it reads.
+// repeatingFile is an algorithm whose validator reports its input.
 const repeatingFile = `
 format = 1
 type = "repeating"
@@ -153,13 +153,13 @@ func TestValidatorsReadSettingsAsProgramsDo(t *testing.T) {
 	for settings, want := range map[string][]string{
 		`{}`:            {`[body settings line] {'a':'','steps':10}`},
 		`{"steps":2e3}`: {`[body settings line] {'a':'','steps':2000}`},
-		`{"steps":"x"}`: {`[body settings steps] must be a number, got text`, `[body settings line] {'steps':'x'}`}, // as sent
+		`{"steps":"x"}`: {`[body settings steps] must be a number, got text`, `[body settings line] {'steps':'x'}`}, // as submitted
 	} {
 		must.Equal(t, settings, validate(t, s.Service, submissionOf(t, "repeating", "a", settings)), want)
 	}
 }
 
-// validate returns the faults that Validate finds, as location and message.
+// validate returns the errors found by Validate, as location and message.
 func validate(t *testing.T, service *app.Service, sub app.Submission) (faults []string) {
 	t.Helper()
 	found, err := service.Jobs.Validate(t.Context(), ann, sub)
@@ -187,7 +187,7 @@ func (s *interposedStore) Update(ctx context.Context, fn func(app.Tx) error) err
 func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
 	s := newSite(t)
 	store := &interposedStore{Store: s.Store}
-	service := s.Offering(store, app.Options{}, echoFile)
+	service := s.WithOptions(store, app.Options{}, echoFile)
 	for want, submit := range map[string]func() error{
 		"[body settings 1 input]": func() error {
 			_, _, err := service.Jobs.SubmitBatch(t.Context(), ann, batchSubmission(t, "b", `{}`, `{"input":"inputs/in.txt"}`))
@@ -204,12 +204,12 @@ func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
 	}
 }
 
-// TestATakenNameCountsBeforeWhatWasDeletedMeanwhile deletes what a submission reads or
-// waits for before it is stored. The names of a batch and its rows are looked at first.
+// TestATakenNameCountsBeforeWhatWasDeletedMeanwhile deletes an input or a dependency of a
+// submission before it is stored. The names of a batch and its rows are checked first.
 func TestATakenNameCountsBeforeWhatWasDeletedMeanwhile(t *testing.T) {
 	s := newSite(t)
 	store := &interposedStore{Store: s.Store}
-	service := s.Offering(store, app.Options{}, echoFile)
+	service := s.WithOptions(store, app.Options{}, echoFile)
 	s.submit(ann, "taken", `{}`)
 	after := app.After{Names: []string{"gone"}}
 	for name, submit := range map[string]func() error{
@@ -250,7 +250,7 @@ func TestIDsIncreaseWhenTheClockGoesBack(t *testing.T) {
 	first := s.submit(ann, "a", `{}`)
 	s.Advance(-24 * time.Hour)
 	second := s.submit(ann, "b", `{}`)
-	s.Service = s.Offering(s.Store, app.Options{}, echoFile) // as after a restart
+	s.Service = s.WithOptions(s.Store, app.Options{}, echoFile) // as after a restart
 	third := s.submit(ann, "c", `{}`)
 	if !(first.ID < second.ID && second.ID < third.ID) {
 		t.Errorf("IDs %s, %s, %s do not increase", first.ID, second.ID, third.ID)

@@ -6,18 +6,18 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Upload is a file given by a user. It is pending until its owner completes it;
-// from then on its bytes never change.
+// Upload is a file uploaded by a user. It is pending until its owner completes it; after
+// that its bytes never change.
 type Upload struct {
 	ID           UploadID  `json:"id"`
 	Organization string    `json:"organization"`
 	Email        string    `json:"email"` // of the owner
 	Folder       string    `json:"folder"`
 	Filename     string    `json:"filename"`
-	ContentType  string    `json:"contentType"` // the one that its PUT must declare
+	ContentType  string    `json:"contentType"` // required in its PUT request
 	CreatedAt    unit.Time `json:"createdAt"`
 
-	// Of the bytes received last. Generation 0 is none.
+	// The data received last. Generation 0 means none.
 	Generation int    `json:"generation,omitempty"`
 	Size       int64  `json:"size,omitempty"`
 	SHA256     string `json:"sha256,omitempty"` // hex
@@ -25,22 +25,22 @@ type Upload struct {
 
 	CompletedAt unit.Time `json:"completedAt,omitzero"`
 
-	Partial *Partial `json:"partial,omitempty"` // of bytes that arrive in parts, until all are here
+	Partial *Partial `json:"partial,omitempty"` // data arriving in parts; nil when complete
 }
 
-// Partial is a file that arrives in parts: as much of it as a crash leaves in place.
+// Partial is a file that arrives in parts, up to the data that survives a crash.
 type Partial struct {
-	Generation int               `json:"generation"`         // names its file
-	Offset     int64             `json:"offset"`             // bytes that are durable
-	Length     *int64            `json:"length,omitempty"`   // of the whole file, nil until it is announced
-	Digest     []byte            `json:"digest,omitempty"`   // state of SHA-256 after Offset bytes
-	CRC32      uint32            `json:"crc32,omitempty"`    // of Offset bytes, IEEE
+	Generation int               `json:"generation"`         // identifies its file
+	Offset     int64             `json:"offset"`             // durable bytes
+	Length     *int64            `json:"length,omitempty"`   // of the whole file; nil until announced
+	Digest     []byte            `json:"digest,omitempty"`   // SHA-256 state after Offset bytes
+	CRC32      uint32            `json:"crc32,omitempty"`    // of the first Offset bytes, IEEE
 	Expected   map[string][]byte `json:"expected,omitempty"` // digests of the whole file, by algorithm
-	ReceivedAt unit.Time         `json:"receivedAt"`         // when it was begun, or bytes arrived last
+	ReceivedAt unit.Time         `json:"receivedAt"`         // when it was started or last received bytes
 }
 
-// Reserved returns the bytes that it counts in the quota: all that it will have, or
-// what is here of an unknown length.
+// Reserved returns the bytes that count toward the quota: the full length, or the bytes
+// received so far if the length is unknown.
 func (p *Partial) Reserved() int64 {
 	switch {
 	case p == nil:
@@ -51,15 +51,16 @@ func (p *Partial) Reserved() int64 {
 	return *p.Length
 }
 
-// Has reports whether a generation is the bytes received last, or is arriving in parts.
+// Has reports whether generation is that of the data received last or of data arriving in
+// parts.
 func (u *Upload) Has(generation int) bool {
 	return u.Generation == generation || u.Partial != nil && u.Partial.Generation == generation
 }
 
-// Completed reports whether the owner has confirmed the bytes.
+// Completed reports whether the owner has confirmed the upload.
 func (u *Upload) Completed() bool { return !u.CompletedAt.IsZero() }
 
-// StoredFile is what arrived by one PUT.
+// StoredFile describes a file received in one PUT request.
 type StoredFile struct {
 	Generation int
 	Size       int64
@@ -67,10 +68,10 @@ type StoredFile struct {
 	CRC32      uint32 // IEEE
 }
 
-// DefaultFolder is the folder of uploads that name none.
+// DefaultFolder is the folder of uploads without one.
 const DefaultFolder = "inputs"
 
-// DefaultUploadTTL is how long upload links work unless configured otherwise.
+// DefaultUploadTTL is the default validity of upload links.
 const DefaultUploadTTL = 24 * time.Hour
 
 // UploadID identifies an upload permanently. It has the form of a JobID.

@@ -13,8 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// waitFor gets a job with a wait of a minute, in the background. It returns once
-// the request waits.
+// waitFor gets a job in the background, waiting up to a minute for a change. It returns
+// once the request is waiting.
 func (s *site) waitFor(name string) <-chan shownJob {
 	answer := make(chan shownJob, 1)
 	go func() {

@@ -45,7 +45,7 @@ func (f *fixture) download(id app.JobID) string {
 	return res.body
 }
 
-// unzip reads all files of an archive, which checks their CRC-32, too.
+// unzip reads all files of an archive, which also checks their CRC-32.
 func unzip(t testing.TB, archive string) map[string]string {
 	t.Helper()
 	r, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
@@ -67,8 +67,8 @@ func unzip(t testing.TB, archive string) map[string]string {
 	return files
 }
 
-// runTool runs a program that users unpack archives with, if it is installed,
-// and checks what it prints.
+// runTool runs a program used to unpack archives, if it is installed, and checks its
+// output.
 func runTool(t *testing.T, want string, argv ...string) {
 	t.Helper()
 	if _, err := exec.LookPath(argv[0]); err != nil {
@@ -80,7 +80,7 @@ func runTool(t *testing.T, want string, argv ...string) {
 	}
 }
 
-// testWithTools has the tools test a whole archive.
+// testWithTools tests a whole archive with each tool.
 func testWithTools(t *testing.T, archive string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "a.zip")
@@ -111,7 +111,7 @@ func TestBatchArchiveHasAFolderForEachRow(t *testing.T) {
 	must.Equal(t, "a part", unzip(t, partial.body), map[string]string{"screen-2/a": "1"})
 }
 
-// Unpacked on Windows or macOS, one file would replace the other.
+// On Windows or macOS, unpacking one file would overwrite the other.
 func TestArchiveNamesDifferByMoreThanTheirCase(t *testing.T) {
 	f := start(t)
 	job := f.result(map[string]string{"Model.pdb": "1", "model.pdb": "2", "a:b": "3"})
@@ -139,7 +139,7 @@ func TestArchiveResumesAfterARestart(t *testing.T) {
 	whole := f.download(id)
 	etag := f.do("HEAD", f.archiveLink(id), "").header.Get("ETag")
 
-	// The same directory after a restart knows nothing of the first download.
+	// After a restart, the server has no state about the first download.
 	g := startIn(t, f.path)
 	g.rules.folders = f.rules.folders
 	res := g.do("GET", g.archiveLink(id), "", "Range", "bytes=1000-", "If-Range", etag)
@@ -152,8 +152,8 @@ func TestArchiveResumesAfterARestart(t *testing.T) {
 	}
 }
 
-// TestChangedResultAbortsTheArchive checks that an archive that differs from its
-// manifest never looks complete.
+// TestChangedResultAbortsTheArchive checks that an archive that differs from its manifest
+// never appears complete.
 func TestChangedResultAbortsTheArchive(t *testing.T) {
 	var f *fixture
 	var id app.JobID
@@ -185,7 +185,7 @@ func TestChangedResultAbortsTheArchive(t *testing.T) {
 			return errors.Join(os.Remove(file("log.txt")), os.Symlink(filepath.Join(f.path, "secret"), file("log.txt")))
 		},
 		"other manifest": func() error { return changed(func(m *app.ManifestFile) { m.Size++ }) },
-		// what no file and no length of the archive shows
+		// detectable neither by a file nor by the archive's length
 		"other sum in the manifest": func() error { return changed(func(m *app.ManifestFile) { m.CRC32++ }) },
 		"no manifest":               func() error { return os.Remove(filepath.Join(f.path, result.ManifestName(id))) },
 	} {
@@ -204,8 +204,8 @@ func TestChangedResultAbortsTheArchive(t *testing.T) {
 	}
 }
 
-// TestArchiveBeyondFourGiB puts a sparse file into an archive. It downloads the
-// ranges that are not zeros into another sparse file, which the tools read.
+// TestArchiveBeyondFourGiB archives a sparse file. It downloads the ranges that are not
+// zeros into another sparse file, which the tools read.
 func TestArchiveBeyondFourGiB(t *testing.T) {
 	const big = 4<<30 + 3
 	f := start(t)

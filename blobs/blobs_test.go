@@ -32,7 +32,7 @@ import (
 	"molrun/blobs/link"
 )
 
-// clock is a wall clock that only move changes.
+// clock is a wall clock that changes only when moved.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -52,7 +52,7 @@ func (c *clock) move(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// rules is a Service over plain maps.
+// rules is a Service backed by plain maps.
 type rules struct {
 	mu      sync.Mutex
 	uploads map[app.UploadID]*app.Upload
@@ -82,7 +82,7 @@ func (s *rules) Upload(_ context.Context, id app.UploadID) (*app.Upload, error) 
 	return &c, nil
 }
 
-// BeginUpload reserves nothing: there is no quota.
+// BeginUpload reserves nothing, since there is no quota.
 func (s *rules) BeginUpload(_ context.Context, id app.UploadID, _ int64) (int, *upload.Reservation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 	return f
 }
 
-// writeError answers errors in place of package web.
+// writeError writes errors in place of package web.
 func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 	status, ok := map[fault.Code]int{
 		fault.NotFound: 404, fault.LinkInvalid: 403, fault.LinkExpired: 403, fault.QuotaExceeded: 403, fault.MethodNotAllowed: 405,
@@ -223,7 +223,7 @@ func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 	fmt.Fprintf(w, `{"error":{"code":%q}}`, fault.CodeOf(err))
 }
 
-// id returns an ID that this test has not used.
+// id returns an ID not yet used in this test.
 func (f *fixture) id() string {
 	f.ids++
 	return sortid.ID{0: 1, 15: f.ids}.String()
@@ -238,7 +238,7 @@ func (f *fixture) newUpload(contentType string) app.UploadID {
 	return id
 }
 
-// link returns the URL of a link that works for an hour.
+// link returns the URL of a link that is valid for an hour.
 func (f *fixture) link(l app.Link) string {
 	l.Expires = f.clock.Now().Add(time.Hour)
 	return f.server.URL + f.Link(l)
@@ -283,7 +283,7 @@ func (f *fixture) stored(content string) app.UploadID {
 	return id
 }
 
-// result creates a completed job with these files.
+// result creates a completed job with these result files.
 func (f *fixture) result(files map[string]string) app.JobID {
 	f.t.Helper()
 	id := app.JobID(f.id())
@@ -302,7 +302,7 @@ func (f *fixture) result(files map[string]string) app.JobID {
 	return id
 }
 
-// response is a response read completely.
+// response is a response with its body fully read.
 type response struct {
 	status int
 	header http.Header
@@ -310,19 +310,19 @@ type response struct {
 	err    error // of reading the body
 }
 
-// do sends a request; headers are pairs of name and value.
+// do sends a request; headers are name-value pairs.
 func (f *fixture) do(method, url, body string, headers ...string) response {
 	f.t.Helper()
 	return f.send(method, url, strings.NewReader(body), headers...)
 }
 
-// send is do with a body that may hide its length.
+// send is do with a body that might not reveal its length.
 func (f *fixture) send(method, url string, body io.Reader, headers ...string) response {
 	f.t.Helper()
 	return f.traced(&httptrace.ClientTrace{}, method, url, body, headers...)
 }
 
-// traced is send that tells what happens on the way.
+// traced is send with a client trace.
 func (f *fixture) traced(trace *httptrace.ClientTrace, method, url string, body io.Reader, headers ...string) response {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(context.Background(), trace), method, url, body)
@@ -379,7 +379,7 @@ func (f *fixture) names(dir string) []string {
 	return names
 }
 
-// dial sends the head of a request on a connection of its own.
+// dial sends the header of a request on a separate connection.
 func (f *fixture) dial(method, link string, headers ...string) (*net.TCPConn, *bufio.Reader) {
 	f.t.Helper()
 	u, err := url.Parse(link)
@@ -392,8 +392,8 @@ func (f *fixture) dial(method, link string, headers ...string) (*net.TCPConn, *b
 	return conn.(*net.TCPConn), bufio.NewReader(conn)
 }
 
-// wantLine reads lines of a response up to the first one that is not empty and
-// checks what it contains.
+// wantLine reads a response up to the first nonempty line and checks that it contains
+// want.
 func wantLine(t testing.TB, answer *bufio.Reader, want string) {
 	t.Helper()
 	for {

@@ -1,18 +1,18 @@
-// Package blobs keeps files on disk and serves them by signed links.
+// Package blobs stores files on disk and serves them through signed links.
 //
-// It implements app.Blobs and the handler of /blobs/. It owns these files in
-// the data directory:
+// It implements app.Blobs and the handler of /blobs/. It owns these files in the data
+// directory:
 //
-//	secret                               the key ring that signs links and the revoked ones, mode 0600
-//	uploads/<xx>/<fileId>.<generation>   the body of one PUT; never changes
-//	uploads/tmp/                         bodies being received, directories of TempDir
-//	uploads/partial/<fileId>.<generation> files that arrive in parts, as far as they are here
-//	jobs/<id>/                           attempts, result and manifest.json of a job
-//	trash/                               removed jobs, until no download reads them
+//	secret                                 key ring that signs links, and revocations; mode 0600
+//	uploads/<xx>/<fileId>.<generation>     body of one PUT; never changes
+//	uploads/tmp/                           bodies being received, directories of TempDir
+//	uploads/partial/<fileId>.<generation>  bytes received so far of resumable uploads
+//	jobs/<id>/                             attempts, result and manifest.json of a job
+//	trash/                                 removed jobs, until no download reads them
 //
-// <xx> is the random end of the ID. A file in uploads appears whole or not at
-// all, and counts only once the upload's record names its generation. Sweep
-// removes what a crash leaves behind; nothing adopts it.
+// <xx> is the random end of the ID. A file in uploads appears atomically, and counts only
+// once the upload's record names its generation. CollectGarbage removes files left over
+// by a crash; they are never reused.
 package blobs
 
 import (
@@ -51,25 +51,25 @@ type Options struct {
 	Now     func() time.Time // wall clock for the expiry of links and the age of orphans
 	Secret  *link.Secret     // signs links
 	Log     zerolog.Logger
-	Reserve int64 // bytes that uploads leave free; default 1 GiB or 5 % of the disk, whichever is more
-	Streams int   // concurrent transfers, default 256; more are answered 503
+	Reserve int64 // free-space threshold for uploads; default max(1 GiB, 5 % of disk)
+	Streams int   // concurrent transfers, default 256; others get 503
 
 	// StreamsPerHolder limits the concurrent transfers by links of one holder;
 	// default half of Streams.
 	StreamsPerHolder int
-	Idle             time.Duration // how long a transfer may stall, default one minute
+	Idle             time.Duration // how long a transfer can stall, default one minute
 
-	// Partial is how long a file that arrives in parts stays after its last bytes, as
-	// clients are told; default a day.
+	// Partial is how long an unfinished resumable upload is kept after its last bytes,
+	// which clients are told; default a day.
 	Partial time.Duration
-	// Refused receives the reason why a request with a link was answered with an error;
-	// it can be nil.
-	Refused func(error)
-	// Block is how many bytes of such a file a crash may lose at most; default 8 MiB.
+	// Rejected receives the reason why a request with a link failed. It can be nil.
+	Rejected func(error)
+	// Block is the maximum number of bytes of a resumable upload that a crash can lose;
+	// default 8 MiB.
 	Block int64
 }
 
-// Dir is the files of the data directory. It is safe for concurrent use.
+// Dir manages the files in the data directory. It is safe for concurrent use.
 type Dir struct {
 	path     string // absolute
 	root     *os.Root
@@ -84,7 +84,7 @@ type Dir struct {
 	space     space
 
 	shardMu sync.Mutex
-	shards  map[string]bool // directories in uploads that are known to be durable
+	shards  map[string]bool // directories in uploads known to be durable
 
 	removals removals
 	holds    holds
@@ -92,11 +92,11 @@ type Dir struct {
 
 var _ app.Blobs = (*Dir)(nil)
 
-// Open creates what is missing in the data directory and opens it. It refuses
-// a directory that others may write to.
+// Open opens the data directory, creating missing parts. It rejects a directory that
+// other users can write to.
 func Open(dir string, o Options) (*Dir, error) {
 	if o.Secret == nil || o.Now == nil {
-		return nil, errors.New("open files: options lack the secret or the clock")
+		return nil, errors.New("open files: missing secret or clock")
 	}
 	if o.Streams <= 0 {
 		o.Streams = 256
@@ -124,7 +124,7 @@ func Open(dir string, o Options) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data directory: %w", err)
 	}
-	if err := layOut(root); err != nil {
+	if err := createDirs(root); err != nil {
 		return nil, errors.Join(fmt.Errorf("lay out %s: %w", dir, err), root.Close())
 	}
 	tmp, err := root.OpenRoot(tmpDir)
@@ -152,14 +152,14 @@ func Open(dir string, o Options) (*Dir, error) {
 	return d, nil
 }
 
-// layOut creates the directories and closes them to all other users.
-func layOut(root *os.Root) error {
+// createDirs creates the directories and makes them inaccessible to all other users.
+func createDirs(root *os.Root) error {
 	info, err := root.Stat(".")
 	if err != nil {
 		return err
 	}
 	if perm := info.Mode().Perm(); perm&0o022 != 0 {
-		return fmt.Errorf("others may write to it (mode %#o): run chmod 700", perm)
+		return fmt.Errorf("it is writable by others (mode %#o): run chmod 700", perm)
 	}
 	for _, name := range []string{uploadsDir, tmpDir, partialDir, result.JobsDir, trashDir} {
 		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -181,11 +181,11 @@ func layOut(root *os.Root) error {
 	return errors.Join(durable.SyncDir(root, uploadsDir), durable.SyncDir(root, "."))
 }
 
-// Close closes the directory. All requests must have ended.
+// Close closes the directory. All requests must have finished.
 func (d *Dir) Close() error { return errors.Join(d.tmp.Close(), d.root.Close()) }
 
-// TempDir makes an empty directory and returns its path. The caller removes it; if
-// it can't, Sweep of a later process does.
+// TempDir creates an empty directory and returns its path. The caller removes it; if the
+// caller cannot, CollectGarbage of a later process does.
 func (d *Dir) TempDir() (path string, err error) {
 	name := filepath.Join(tmpDir, d.run+"."+rand.Text())
 	if err := d.root.Mkdir(name, 0o700); err != nil {
@@ -197,20 +197,19 @@ func (d *Dir) TempDir() (path string, err error) {
 // Link returns the signed path and query of a link.
 func (d *Dir) Link(l app.Link) string { return d.signer.Sign(l) }
 
-// RevokeLinks ends all links that a holder has been issued. Transfers that have
-// begun go on.
+// RevokeLinks revokes all links issued to a holder. Transfers in progress continue.
 func (d *Dir) RevokeLinks(holder string) error {
 	return diskError("revoke links", d.signer.Revoke(holder))
 }
 
-// RotateSecret adds a key to the secret, signs with it from now on and returns
-// its ID. Links that are alive stay valid.
+// RotateSecret adds a key to the secret, signs with it from now on and returns its ID.
+// Unexpired links remain valid.
 func (d *Dir) RotateSecret() (kid string, err error) {
 	kid, err = d.signer.Rotate()
 	return kid, diskError("rotate secret", err)
 }
 
-// RotateSecretNow is RotateSecret, and all links end.
+// RotateSecretNow is RotateSecret, but invalidates all links.
 func (d *Dir) RotateSecretNow() (kid string, err error) {
 	kid, err = d.signer.RotateNow()
 	return kid, diskError("rotate secret", err)
@@ -225,8 +224,8 @@ func uploadName(id app.UploadID, generation int) string {
 	return path.Join(uploadsDir, shardOf(id), string(id)+"."+strconv.Itoa(generation))
 }
 
-// shardOf spreads uploads over at most 1,024 directories. Only the end of an
-// ID is evenly distributed, because it begins with its time.
+// shardOf distributes uploads over at most 1,024 directories. Only the end of an ID is
+// evenly distributed, because it begins with its time.
 func shardOf(id app.UploadID) string { return string(id[max(0, len(id)-2):]) }
 
 // JobDir returns the directory of a job: its attempts, result and manifest.
@@ -234,21 +233,21 @@ func (d *Dir) JobDir(id app.JobID) string {
 	return filepath.Join(d.path, filepath.FromSlash(result.JobDir(id)))
 }
 
-// Manifest reads the list of a completed job's files. It returns NotFound if
-// there is none.
+// Manifest reads the list of a completed job's files. It returns NotFound if there is
+// none.
 func (d *Dir) Manifest(id app.JobID) (*app.Manifest, error) {
 	m, _, err := result.ReadManifest(d.root, id)
 	return m, result.NotFound(err)
 }
 
-// WriteManifest stores the list of a job's files, once they are in place and
-// before the job is recorded as completed.
+// WriteManifest stores the list of a job's files. It must be called after the files are
+// in place and before the job is recorded as completed.
 func (d *Dir) WriteManifest(id app.JobID, m *app.Manifest) error {
 	return diskError("write manifest", result.WriteManifest(d.root, id, m))
 }
 
-// PutManifest is WriteManifest for who makes the list durable later, with all files of the
-// disk.
+// PutManifest is WriteManifest for callers that later sync the list together with all
+// files of the disk.
 func (d *Dir) PutManifest(id app.JobID, m *app.Manifest) error {
 	return diskError("write manifest", result.PutManifest(d.root, id, m))
 }

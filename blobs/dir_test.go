@@ -78,7 +78,7 @@ func TestRemovalDeletesFilesAtOnce(t *testing.T) {
 	f := start(t)
 	id := f.uploaded("x")
 	job := f.result(someResult)
-	for range 2 { // the second time is no error
+	for range 2 { // removing again is not an error
 		must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
 	}
 	must.Equal(t, "files left", f.names("."), []string{"secret"})
@@ -110,8 +110,8 @@ func TestPausedRemovalsWaitForTheLastResume(t *testing.T) {
 	first, second := f.PauseRemovals(), f.PauseRemovals()
 	must.OK(t, errors.Join(f.RemoveUpload(id, 1), f.RemoveJob(job)))
 	first()
-	first()             // counts once
-	f.rules.forget(job) // which decides what is served, not the files
+	first()             // releasing twice counts once
+	f.rules.forget(job) // what is served depends on the records, not the files
 	for _, link := range []string{f.archiveLink(job), f.resultLink(job, 0)} {
 		f.do("GET", link, "").want(t, 404, fault.NotFound)
 	}

@@ -11,14 +11,14 @@ import (
 	"molrun/app/base/fault"
 )
 
-// expectation is the digests that a request gives of its bytes, by field and
+// expectation is the digests that a request declares for its bytes, by field and
 // algorithm.
 type expectation struct {
 	fields map[string]map[string][]byte
-	sha512 hash.Hash // nil unless a digest of this kind is expected
+	sha512 hash.Hash // nil unless a sha-512 digest is expected
 }
 
-// expect reads these fields.
+// expect parses these fields.
 func expect(h http.Header, names ...string) (*expectation, error) {
 	e := &expectation{fields: map[string]map[string][]byte{}}
 	for _, name := range names {
@@ -40,10 +40,10 @@ func headerFault(name, message string) error {
 	return fault.List(fault.Field{Loc: []any{"header", name}, Msg: message, Type: "value"})
 }
 
-// any reports whether there is something to check.
+// any reports whether there is anything to check.
 func (e *expectation) any() bool { return len(e.fields) > 0 }
 
-// on returns a digest that also computes what else is expected.
+// on returns sha256, wrapped to also compute any other expected digest.
 func (e *expectation) on(sha256 hash.Hash) hash.Hash {
 	if e.sha512 == nil {
 		return sha256
@@ -51,7 +51,7 @@ func (e *expectation) on(sha256 hash.Hash) hash.Hash {
 	return both{sha256, e.sha512}
 }
 
-// both is a digest that feeds another one.
+// both is a hash that also feeds a second one.
 type both struct {
 	hash.Hash
 	also hash.Hash
@@ -62,7 +62,7 @@ func (b both) Write(p []byte) (int, error) {
 	return b.Hash.Write(p)
 }
 
-// check refuses bytes whose digest is not the expected one.
+// check rejects bytes whose digests differ from the expected ones.
 func (e *expectation) check(sha256 []byte) error {
 	found := map[string][]byte{"sha-256": sha256}
 	if e.sha512 != nil {

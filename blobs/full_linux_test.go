@@ -18,7 +18,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// startSmall is start on a file system of its own with so many MiB.
+// startSmall is start on a separate file system of size MiB.
 func startSmall(t *testing.T, size int, change ...func(*Options)) *fixture {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func startSmall(t *testing.T, size int, change ...func(*Options)) *fixture {
 	return startIn(t, dir, change...)
 }
 
-// lookingBody is a body that looks how full the disk is whenever it is read.
+// lookingBody is a body that checks the free disk space on each read.
 type lookingBody struct {
 	io.Reader
 	f *fixture
@@ -42,7 +42,7 @@ func (b lookingBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// wantReserve checks that uploads have left the reserve alone.
+// wantReserve checks that uploads have left the free-space threshold intact.
 func (f *fixture) wantReserve() {
 	f.t.Helper()
 	if disk, err := Space(f.path, f.options.Reserve); err != nil || disk.Free < disk.Reserve {
@@ -50,7 +50,7 @@ func (f *fixture) wantReserve() {
 	}
 }
 
-// forget removes all files of an upload.
+// releasePromised removes all files of an upload.
 func (f *fixture) forget(id app.UploadID) {
 	f.t.Helper()
 	for _, dir := range []string{partialDir, path.Dir(uploadName(id, 1))} {
@@ -64,9 +64,9 @@ func (f *fixture) forget(id app.UploadID) {
 	}
 }
 
-// TestConcurrentUploadsLeaveTheReserve sends more than fits, in all ways at once, over and
-// over: with and without a length, whole and in parts.
-func TestConcurrentUploadsLeaveTheReserve(t *testing.T) {
+// TestConcurrentUploadsKeepFreeSpaceThreshold repeatedly sends more than fits, in all ways
+// concurrently: with and without a length, in one request and in parts.
+func TestConcurrentUploadsKeepFreeSpaceThreshold(t *testing.T) {
 	f := startSmall(t, 16, func(o *Options) { o.Reserve = 8 << 20 })
 	var wg sync.WaitGroup
 	for _, headers := range [][]string{nil, {"Upload-Complete", "?1"}, {"Upload-Complete", "?0", "Upload-Length", "6291456"}} {
@@ -94,8 +94,9 @@ func TestConcurrentUploadsLeaveTheReserve(t *testing.T) {
 	}
 }
 
-// TestPromisedSpaceIsNotGivenTwice is about file systems that can't reserve blocks.
-func TestPromisedSpaceIsNotGivenTwice(t *testing.T) {
+// TestPromisedSpaceIsNotPromisedTwice tests the case of file systems that cannot preallocate
+// blocks.
+func TestPromisedSpaceIsNotPromisedTwice(t *testing.T) {
 	f := startSmall(t, 16, func(o *Options) { o.Reserve = 8 << 20 })
 	first, second := claim{dir: f.Dir}, claim{dir: f.Dir}
 	promise := func(c *claim, n int64, want fault.Code) {
@@ -116,7 +117,7 @@ func TestPromisedSpaceIsNotGivenTwice(t *testing.T) {
 	if n, err := first.writeBlocks(in.file, make([]byte, 1<<20)); n != 1<<20 || err != nil || first.promised != 4<<20 {
 		t.Errorf("%d bytes written, %v; %d are still promised", n, err, first.promised)
 	}
-	promise(&first, 5<<20, fault.StorageFull) // what is written counts on the disk
+	promise(&first, 5<<20, fault.StorageFull) // written bytes count as disk usage
 	promise(&second, 3<<19, "")
 	first.release()
 	first.release()

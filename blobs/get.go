@@ -16,11 +16,11 @@ import (
 	"molrun/blobs/result"
 )
 
-// maxRanges is how many ranges a request may ask for. With more it gets the
-// whole file, as the protocol allows.
+// maxRanges is the maximum number of ranges per request. Requests with more get the whole
+// file, as HTTP allows.
 const maxRanges = 16
 
-// getUpload serves the current bytes of an upload.
+// getUpload serves the current content of an upload.
 func (h *Links) getUpload(s *sender, r *http.Request, l app.Link) error {
 	f, u, err := h.openUpload(r, app.UploadID(l.ID))
 	if err != nil {
@@ -30,8 +30,8 @@ func (h *Links) getUpload(s *sender, r *http.Request, l app.Link) error {
 	return serveContent(s, r, download{content: f, filename: l.Filename, etag: `"` + u.SHA256 + `"`, maxRanges: maxRanges})
 }
 
-// openUpload opens the current generation. A further PUT may replace and remove
-// it after the record was read; then openUpload reads the record again.
+// openUpload opens the current generation. If another PUT replaces and removes it after
+// the record was read, openUpload reads the record again.
 func (h *Links) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.Upload, error) {
 	for attempt := 0; ; attempt++ {
 		u, err := h.svc.Upload(r.Context(), id)
@@ -50,7 +50,7 @@ func (h *Links) openUpload(r *http.Request, id app.UploadID) (*os.File, *app.Upl
 		}
 		info, err := f.Stat()
 		if err == nil && info.Size() != u.Size {
-			err = fmt.Errorf("it has %d bytes, not the %d of its record", info.Size(), u.Size)
+			err = fmt.Errorf("it has %d bytes, but its record says %d", info.Size(), u.Size)
 		}
 		if err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("open upload %s: %w", u.ID, err), f.Close())
@@ -66,7 +66,7 @@ func (h *Links) getResult(s *sender, r *http.Request, l app.Link) error {
 		return err
 	}
 	f, mf, err := h.openResult(l)
-	release() // an open file stays readable without its name
+	release() // an open file remains readable after removal
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (h *Links) openResult(l app.Link) (*os.File, *app.ManifestFile, error) {
 	return f, &m.Files[l.File], nil
 }
 
-// lease returns what the archive of a result holds of what the records still know,
-// and keeps the files of jobs and inputs readable until release is called.
+// lease returns the content of a result's archive according to the records, and keeps the
+// files of jobs and inputs readable until release is called.
 func (h *Links) lease(r *http.Request, l app.Link) (archive app.Archive, release func(), err error) {
 	archive, err = h.svc.Archive(r.Context(), app.JobID(l.ID), app.ArchiveForm{Partial: l.Kind == app.PartArchive, Inputs: l.Inputs, Files: l.Files})
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *Links) lease(r *http.Request, l app.Link) (archive app.Archive, release
 	}, nil
 }
 
-// getArchive serves a result as a zip file that is made while it is sent.
+// getArchive serves a result as a zip file that is generated while it is sent.
 func (h *Links) getArchive(s *sender, r *http.Request, l app.Link) error {
 	archive, release, err := h.lease(r, l)
 	if err != nil {
@@ -135,15 +135,15 @@ func (h *Links) getArchive(s *sender, r *http.Request, l app.Link) error {
 	if err := serveContent(s, r, download{content: content, filename: l.Filename, etag: a.ETag(), maxRanges: 1}); err != nil {
 		return err
 	}
-	_ = s.control.Flush()                     // release may take long; an error shows as one of s
+	_ = s.control.Flush()                     // release can take long; s records any error
 	if content.Err() != nil && s.err == nil { // s.err is the client's error
 		return abortError{content.Err()}
 	}
 	return nil
 }
 
-// Serve answers a GET or HEAD with the target of an unsigned link: the caller decides
-// who can have it. If it returns an error, it has written nothing.
+// Serve responds to a GET or HEAD with the target of an unsigned link: the caller is
+// responsible for authorization. If it returns an error, it has written nothing.
 func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error {
 	end, err := h.dir.transfers.One(l.Holder)
 	if err != nil {
@@ -158,14 +158,14 @@ func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error 
 	}
 	err = serve(s, r, l)
 	if errors.As(err, new(abortError)) {
-		panic(http.ErrAbortHandler) // cut the connection: the client must not take a part for the whole
+		panic(http.ErrAbortHandler) // close the connection, so that a truncated response never looks complete
 	}
 	return err
 }
 
-// SendDownload answers a GET or HEAD with an open file. If it returns an error, it has
-// written nothing. If the file shrinks while it is sent, the connection is broken, so
-// that no client mistakes a part for the whole.
+// SendDownload responds to a GET or HEAD with an open file. If it returns an error, it
+// has written nothing. If the file shrinks while it is sent, the connection is closed, so
+// that a truncated response never looks complete.
 func (d *Dir) SendDownload(w http.ResponseWriter, r *http.Request, f app.Download) error {
 	end, err := d.transfers.One(f.Holder)
 	if err != nil {
@@ -177,7 +177,7 @@ func (d *Dir) SendDownload(w http.ResponseWriter, r *http.Request, f app.Downloa
 	return serveContent(s, r, download{content: f.Content, filename: f.Filename, etag: f.ETag, maxRanges: maxRanges})
 }
 
-// download is what a GET serves.
+// download is the content served by a GET.
 type download struct {
 	content   io.ReadSeeker
 	filename  string
@@ -185,9 +185,8 @@ type download struct {
 	maxRanges int
 }
 
-// serveContent answers with the standard library, which handles ranges,
-// If-Range, If-None-Match and HEAD. Only its answer 416 is replaced by an error
-// like all others.
+// serveContent uses the standard library, which handles ranges, If-Range, If-None-Match
+// and HEAD. Only its 416 response is replaced with an error in the usual format.
 func serveContent(s *sender, r *http.Request, d download) error {
 	header := s.Header()
 	header.Set("Content-Type", contentType(d.filename))
@@ -212,12 +211,12 @@ func serveContent(s *sender, r *http.Request, d download) error {
 	}
 	setSecureHeaders(header)
 	header.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
-	return fault.Errorf(fault.RangeInvalid, "The range is not within the file of %d bytes; request one that begins before its end.", size)
+	return fault.Errorf(fault.RangeInvalid, "The range is outside the file of %d bytes; request one that starts before the end.", size)
 }
 
-// limitRanges drops a Range of too many parts or of an empty file. It turns
-// "the last 0 bytes", which the library would answer with an empty part, into a
-// range beyond the end.
+// limitRanges drops a Range header with too many parts or for an empty file. It replaces
+// "the last 0 bytes", for which the library would send an empty part, with a range past
+// the end.
 func limitRanges(header http.Header, size int64, maxRanges int) {
 	unit, list, _ := strings.Cut(header.Get("Range"), "=")
 	parts := strings.Split(list, ",")

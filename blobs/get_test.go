@@ -126,7 +126,7 @@ func TestMissingFileIsNotFound(t *testing.T) {
 	must.OK(t, f.RemoveJob(job))
 	f.do("GET", f.resultLink(job, 0), "").want(t, 404, fault.NotFound)
 	f.upload(id, "x")
-	if err := f.Dir.RemoveUpload(id, 1); err != nil { // though its record is there
+	if err := f.Dir.RemoveUpload(id, 1); err != nil { // while its record still exists
 		t.Fatal(err)
 	}
 	f.do("GET", f.getLink(id), "").want(t, 500, fault.Internal)
@@ -178,8 +178,8 @@ func TestTooManyTransfersAreRefused(t *testing.T) {
 	wantLine(t, answer, "200 OK")
 }
 
-// TestDownloadDuringReplacement downloads while uploads replace the file. Each
-// answer must be one upload, whole.
+// TestDownloadDuringReplacement downloads while uploads replace the file. Each response
+// must be one complete upload.
 func TestDownloadDuringReplacement(t *testing.T) {
 	f := start(t)
 	id := f.uploaded(strings.Repeat("a", 1000))

@@ -17,45 +17,44 @@ import (
 	"molrun/blobs/link"
 )
 
-// Service is the rules that the handler needs; *upload.Files and *app.Jobs
-// implement it together.
+// Service provides the rules that the handler needs; *upload.Files and *app.Jobs together
+// implement it.
 type Service interface {
 	Archives
 
 	// Upload returns the record of an upload.
 	Upload(ctx context.Context, id app.UploadID) (*app.Upload, error)
-	// BeginUpload is called before a body is read. It returns the generation to
-	// store it as, a new one for each call, and reserves quota for length bytes,
-	// -1 if that is unknown. The caller must release it.
+	// BeginUpload is called before a body is read. It returns the generation to store the
+	// body as, a new one for each call, and reserves quota for length bytes, or -1 if the
+	// length is unknown. The caller must release the quota.
 	BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *upload.Reservation, err error)
-	// FinishUpload makes a stored generation current or refuses it. Stale is
-	// the generation that it replaces, 0 for none.
+	// FinishUpload makes a stored generation current or rejects it. stale is the
+	// generation that it replaces, or 0 for none.
 	FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error)
 
-	// BeginPart is BeginUpload for a request that begins a file in parts or adds to it.
-	// The file will have size bytes at least when it ends, of which the record counts
-	// some already.
+	// BeginPart is BeginUpload for a request that starts or continues a resumable upload.
+	// The finished file will have at least size bytes, of which the record already counts
+	// recorded bytes.
 	BeginPart(ctx context.Context, id app.UploadID, size, recorded int64) (generation int, quota *upload.Reservation, err error)
-	// BeginPartial records that a file begins to arrive in parts, SavePartial what
-	// of it is durable; DropPartial forgets it and removes its file.
+	// BeginPartial records the start of a resumable upload, and SavePartial records which
+	// part of it is durable; DropPartial deletes that record and the file.
 	BeginPartial(ctx context.Context, id app.UploadID, p *app.Partial) error
 	SavePartial(ctx context.Context, id app.UploadID, p *app.Partial) error
 	DropPartial(ctx context.Context, id app.UploadID) error
 }
 
-// Archives is the rule of what archives hold.
+// Archives defines the content of archives.
 type Archives interface {
-	// Archive returns what the archive of a job or batch holds.
+	// Archive returns the content of the archive of a job or batch.
 	Archive(ctx context.Context, id app.JobID, form app.ArchiveForm) (app.Archive, error)
 }
 
-// Fail answers a request with an error in the service's own form.
+// Fail writes an error response in the service's format.
 type Fail func(w http.ResponseWriter, r *http.Request, err error)
 
-// Handler serves the links that dir signs: everything below /blobs/. Its
-// ResponseWriter must be the connection's own, so that the kernel can copy
-// files to it. It panics with http.ErrAbortHandler to close a connection on
-// which a response cannot be completed.
+// Handler serves the links that dir signs: everything under /blobs/. Its ResponseWriter
+// must be the connection's own, so that the kernel can copy files to it. It panics with
+// http.ErrAbortHandler to close a connection on which a response cannot be completed.
 func Handler(dir *Dir, svc Service, fail Fail) *Links {
 	return &Links{
 		dir: dir, svc: svc, fail: fail, writers: newUploadWriters(),
@@ -63,7 +62,7 @@ func Handler(dir *Dir, svc Service, fail Fail) *Links {
 	}
 }
 
-// Links serves what links lead to.
+// Links serves the targets of links.
 type Links struct {
 	dir     *Dir
 	svc     Service
@@ -72,7 +71,8 @@ type Links struct {
 	buffers sync.Pool // *[]byte of bufferSize
 }
 
-// abortError is why a transfer broke off when it was too late for an answer.
+// abortError is the reason why a transfer was aborted after it was too late for an error
+// response.
 type abortError struct{ error }
 
 func (e abortError) Unwrap() error { return e.error }
@@ -90,8 +90,8 @@ func (h *Links) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.As(a.err, &abort):
 		panic(http.ErrAbortHandler)
 	case a.err != nil:
-		if h.dir.options.Refused != nil {
-			h.dir.options.Refused(a.err)
+		if h.dir.options.Rejected != nil {
+			h.dir.options.Rejected(a.err)
 		}
 		h.fail(s, r, a.err)
 	}
@@ -120,7 +120,7 @@ func (h *Links) serve(s *sender, r *http.Request, a *access) error {
 	defer end()
 	switch l.Kind {
 	case app.UploadPut:
-		if inParts(r) {
+		if isResumable(r) {
 			return h.resume(s, r, l, a)
 		}
 		return h.putUpload(s, r, l, a)
@@ -131,14 +131,14 @@ func (h *Links) serve(s *sender, r *http.Request, a *access) error {
 	case app.ArchiveGet, app.PartArchive:
 		return h.getArchive(s, r, l)
 	}
-	return link.Invalid(fmt.Errorf("the token is of the unknown kind %q", l.Kind))
+	return link.Invalid(fmt.Errorf("the token has an unknown kind, %q", l.Kind))
 }
 
-// access is the entry of a request in the access log. It leaves out the link,
-// because anybody who reads the log could use it.
+// access is a request's entry in the access log. It omits the link, which any reader of
+// the log could otherwise use.
 type access struct {
 	started  time.Time
-	request  string // its ID
+	request  string // request ID
 	kind     app.LinkKind
 	id       string
 	received int64 // bytes of the body

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// secureHeaders are on every answer below /blobs/, so that a file uploaded by one
+// secureHeaders are set on every response under /blobs/, so that a file uploaded by one
 // user never runs in the browser of another.
 var secureHeaders = map[string]string{
 	"X-Content-Type-Options":       "nosniff",
@@ -29,14 +29,14 @@ const (
 	svgImage  = "image/svg+xml"
 )
 
-// svgPolicy is the Content-Security-Policy of SVG files. They may hold scripts, which
-// neither an <img> nor this policy runs, and styles and pictures of their own, which
-// some browsers would otherwise leave out.
+// svgPolicy is the Content-Security-Policy of SVG files. They can contain scripts, which
+// neither an <img> nor this policy runs, and embedded styles and images, which some
+// browsers would otherwise omit.
 const svgPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 
-// contentTypes maps extensions to the types that files are served as: text that
-// browsers show as text, formats that cannot contain scripts, and SVG under a policy
-// of its own. Everything else is served as bytes.
+// contentTypes maps file extensions to response types: text that browsers display as
+// text, formats that cannot contain scripts, and SVG with its own policy. Everything else
+// is served as bytes.
 var contentTypes = map[string]string{
 	".json": "application/json", ".zip": "application/zip", ".gz": "application/gzip", ".tar": "application/x-tar",
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
@@ -52,7 +52,7 @@ var contentTypes = map[string]string{
 	".toml": plainText, ".yaml": plainText, ".yml": plainText, ".ini": plainText,
 }
 
-// contentType returns the type that a file of this name is served as.
+// contentType returns the response type for a file name.
 func contentType(filename string) string {
 	if t, ok := contentTypes[strings.ToLower(path.Ext(filename))]; ok {
 		return t
@@ -60,15 +60,15 @@ func contentType(filename string) string {
 	return anyBytes
 }
 
-// disposition returns the Content-Disposition that saves a download under its
-// name: in ASCII for old clients, and exactly (RFC 6266).
+// disposition returns the Content-Disposition that saves a download under its name: in
+// ASCII for old clients, and exactly (RFC 6266).
 func disposition(filename string) string {
 	filename = cleanName(filename)
 	return `attachment; filename="` + asciiName(filename) + `"; filename*=UTF-8''` + percentName(filename)
 }
 
-// cleanName replaces separators, control characters and marks that make a name
-// look like another.
+// cleanName replaces separators, control characters and marks that make a name look like
+// another.
 func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -83,8 +83,8 @@ func cleanName(name string) string {
 	return name
 }
 
-// asciiName replaces what a quoted string cannot hold, and the percent sign,
-// which some clients decode.
+// asciiName replaces characters that a quoted string cannot contain, and the percent
+// sign, which some clients decode.
 func asciiName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == '"' || r == '\\' || r == '%' {
@@ -94,7 +94,7 @@ func asciiName(name string) string {
 	}, name)
 }
 
-// percentName escapes all but RFC 3986's unreserved characters.
+// percentName escapes all characters except the unreserved ones of RFC 3986.
 func percentName(name string) string {
 	const hexDigits = "0123456789ABCDEF"
 	var b strings.Builder

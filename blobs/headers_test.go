@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestErrorsCarryNoHeadersOfADownload asks for what fails before and after the
+// TestErrorsCarryNoHeadersOfADownload sends requests that fail before and after the
 // headers of a download are set.
 func TestErrorsCarryNoHeadersOfADownload(t *testing.T) {
 	f := start(t)

@@ -10,19 +10,19 @@ import (
 	"molrun/blobs/result"
 )
 
-// holds are files of uploads that archives need while they are sent. A file that is
-// removed in the meantime stays until the last of these archives has been sent.
+// holds counts the uploaded files in use by archives being sent. A file that is removed
+// during that time stays until the last of these archives has been sent.
 type holds struct {
 	mu      sync.Mutex
 	counts  map[string]int
 	removed map[string]bool
 }
 
-// removeHeld removes a file at once, or after the last hold on it is released.
+// removeHeld removes a file immediately, or after its last hold is released.
 func (d *Dir) removeHeld(name string) error {
 	h := &d.holds
 	h.mu.Lock()
-	defer h.mu.Unlock() // no hold can begin before the removal is done
+	defer h.mu.Unlock() // no hold can start before the removal is done
 	if h.counts[name] > 0 {
 		h.removed[name] = true
 		return nil
@@ -31,7 +31,7 @@ func (d *Dir) removeHeld(name string) error {
 }
 
 // holdInputs keeps the uploads among the inputs of an archive readable until release is
-// called. It returns NotFound if one was removed before.
+// called. It returns NotFound if one has already been removed.
 func (d *Dir) holdInputs(inputs []app.InputFile) (release func(), err error) {
 	names := map[string]bool{}
 	for _, f := range inputs {
@@ -72,7 +72,7 @@ func (d *Dir) releaseFiles(names map[string]bool) {
 		}
 		delete(h.removed, name)
 		if err := d.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.options.Log.Error().Err(err).Msg("deferred removal of an upload failed") // Sweep will
+			d.options.Log.Error().Err(err).Msg("deferred removal of an upload failed") // left to CollectGarbage
 		}
 	}
 }

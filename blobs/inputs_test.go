@@ -18,24 +18,24 @@ import (
 	"molrun/app/test/must"
 )
 
-// withInputs returns the link to the archive of a job that has input files, too.
+// withInputs returns the link to the archive of a job that includes its input files.
 func (f *fixture) withInputs(id app.JobID) string {
 	return f.link(app.Link{Kind: app.ArchiveGet, ID: string(id), Inputs: true, Filename: "result.zip"})
 }
 
-// given is an upload as an input of this name.
+// given returns an upload as an input with this name.
 func (f *fixture) given(name, text string) app.InputFile {
 	id := f.stored(text)
 	return app.InputFile{Name: name, Reference: app.Reference{Upload: id, Generation: 1, Size: int64(len(text))}, CRC32: crc32.ChecksumIEEE([]byte(text))}
 }
 
-// made is a file of a result as an input of this name.
+// made returns a result file as an input with this name.
 func (f *fixture) made(name, text string) app.InputFile {
 	job := f.result(map[string]string{"out/x": text, "other": "other"})
 	return app.InputFile{Name: name, Reference: app.Reference{Job: job, Path: "result/out/x", Size: int64(len(text))}}
 }
 
-func TestInputsStandBehindTheFolders(t *testing.T) {
+func TestInputsFollowFolders(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	batch := app.JobID(f.id())
@@ -61,7 +61,7 @@ func TestInputsStandBehindTheFolders(t *testing.T) {
 	}
 	content, end := a.Content(t.Context()), len(with.body)
 	for from := range end {
-		for to := from + 1; to <= end; { // each length that spans two records, some longer ones, and all the rest
+		for to := from + 1; to <= end; { // lengths that span two records, longer ones, and the rest
 			var got bytes.Buffer
 			_, seekErr := content.Seek(int64(from), io.SeekStart)
 			n, err := content.SendTo(&got, int64(to-from))
@@ -77,7 +77,8 @@ func TestInputsStandBehindTheFolders(t *testing.T) {
 	}
 }
 
-// The archive has the fewest files that need Zip64: those of a result, and inputs.
+// The archive has the smallest number of files that requires Zip64, made up of result
+// files and inputs.
 func TestArchiveOf65535FilesUsesZip64(t *testing.T) {
 	t.Parallel()
 	const n = 65535
@@ -103,15 +104,15 @@ func TestArchiveOf65535FilesUsesZip64(t *testing.T) {
 	testWithTools(t, archive)
 }
 
-// TestSourcesThatAreGone removes what archives are made of in the moment after their
-// records were read.
-func TestSourcesThatAreGone(t *testing.T) {
+// TestRemovedSourcesAreNotFound removes the sources of archives right after their records were
+// read.
+func TestRemovedSourcesAreNotFound(t *testing.T) {
 	f := start(t)
 	removed, ofUpload, ofJob := f.result(someResult), f.result(nil), f.result(nil)
 	given, made := f.given("inputs/0/a", strings.Repeat("text", 100<<10)), f.made("inputs/0/a", "text")
 	f.rules.inputs[ofUpload], f.rules.inputs[ofJob] = []app.InputFile{given}, []app.InputFile{made}
 	links := []string{f.archiveLink(removed), f.withInputs(ofUpload), f.withInputs(ofJob)}
-	for _, link := range links { // their layouts are cached
+	for _, link := range links { // caches their layouts
 		res := f.do("GET", link, "")
 		must.OK(t, res.err)
 		res.want(t, 200, "")
@@ -123,9 +124,9 @@ func TestSourcesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestUploadIsKeptForTheArchivesThatAreSent removes an upload while two archives with it
-// are sent, of which one breaks off.
-func TestUploadIsKeptForTheArchivesThatAreSent(t *testing.T) {
+// TestUploadIsKeptForArchivesBeingSent removes an upload while two archives that
+// include it are being sent, one of which is aborted.
+func TestUploadIsKeptForArchivesBeingSent(t *testing.T) {
 	f := start(t)
 	id := f.result(nil)
 	given := f.given("inputs/1/b", "text")

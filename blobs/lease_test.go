@@ -15,15 +15,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// forget removes the record of a job.
+// releasePromised removes the record of a job.
 func (s *rules) forget(id app.JobID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.folders, id)
 }
 
-// A download that meets the deletion of its job is whole or NOT_FOUND, at
-// whichever moment the two meet.
+// A download during the deletion of its job is either complete or NOT_FOUND, whenever the
+// deletion happens.
 func TestDownloadDuringDeletionIsWholeOrNotFound(t *testing.T) {
 	f := start(t)
 	big := strings.Repeat("0123456789abcdef", 40<<10/16)
@@ -33,14 +33,14 @@ func TestDownloadDuringDeletionIsWholeOrNotFound(t *testing.T) {
 		first, second := f.result(map[string]string{"a": big}), f.result(map[string]string{"a": "small", "b": big})
 		batch := app.JobID(f.id())
 		f.rules.folders[batch] = []app.Folder{{Name: "1", Job: first}, {Name: "2", Job: second}}
-		archive := f.download(batch) // from now on its layout is cached
+		archive := f.download(batch) // its layout is cached from now on
 		links := map[string]string{
 			f.archiveLink(batch):    archive,
 			f.resultLink(second, 1): big,
 		}
 		var mu sync.Mutex
 		var clients, deleted sync.WaitGroup
-		ended, begin := 0, make(chan struct{}) // the deletion, after so many downloads
+		ended, begin := 0, make(chan struct{}) // number of downloads after which to delete
 		for link, want := range links {
 			for range 4 {
 				clients.Go(func() {
@@ -81,12 +81,12 @@ func TestDownloadDuringDeletionIsWholeOrNotFound(t *testing.T) {
 		}
 	}
 	t.Logf("%d downloads were whole, %d not found", whole, missing)
-	f.server.Close() // a client has all bytes before the handler gives its lease back
+	f.server.Close() // the handler releases its lease after the client has all bytes
 	must.Equal(t, "files left", f.names("."), []string{"secret"})
 }
 
-// TestRemovedJobIsKeptForItsLastReader leases a job twice, and with it another one whose
-// result is an input.
+// TestRemovedJobIsKeptForItsLastReader leases a job twice, together with another job
+// whose result is an input.
 func TestRemovedJobIsKeptForItsLastReader(t *testing.T) {
 	f := start(t)
 	id, made := f.result(someResult), f.made("inputs/0/a", "text")

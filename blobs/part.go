@@ -9,31 +9,31 @@ import (
 	"molrun/app/base/fault"
 )
 
-// partialType is the media type of a part that PATCH adds.
+// partialType is the media type of a part appended by PATCH.
 const partialType = "application/partial-upload"
 
-// part is what a request says of the bytes that it carries.
+// part describes the bytes of a request.
 type part struct {
-	offset int64 // where they begin
-	size   int64 // how many they are, -1 if that shows at their end
-	length int64 // of the whole file, -1 if unknown
-	last   bool  // the file ends with them
-	begin  bool  // the file starts over, even if some of it has arrived
-	asks   bool  // it carries no bytes, and asks how many have arrived
-	ranged bool  // Content-Range says so, and wants answers of its own
+	offset int64 // position in the file
+	size   int64 // number of bytes, -1 if unknown until the end
+	length int64 // length of the whole file, -1 if unknown
+	last   bool  // this part completes the file
+	begin  bool  // the file starts over, discarding earlier parts
+	query  bool  // only queries how many bytes have arrived
+	ranged bool  // uses Content-Range, which has its own responses
 
-	content  *expectation      // of these bytes
+	content  *expectation      // digests of these bytes
 	expected map[string][]byte // digests of the whole file, nil if unknown
 }
 
-// inParts reports whether a request with an upload link is about a file that arrives in
-// parts. All others are plain PUTs.
-func inParts(r *http.Request) bool {
+// isResumable reports whether a request with an upload link belongs to a resumable upload.
+// All others are plain PUTs.
+func isResumable(r *http.Request) bool {
 	_, told := booleanField(r.Header, "Upload-Complete")
 	return r.Method != http.MethodPut || told || len(r.Header.Values("Content-Range")) > 0
 }
 
-// readPart reads the header fields of a request that carries bytes.
+// readPart parses the header fields of a request that carries bytes.
 func readPart(r *http.Request, l app.Link) (p part, err error) {
 	switch {
 	case r.Method == http.MethodPatch:
@@ -61,13 +61,13 @@ func readPart(r *http.Request, l app.Link) (p part, err error) {
 	return p, p.checkLength()
 }
 
-// readCreation reads a PUT that begins a file: all of it, or its first part.
+// readCreation parses a PUT that starts a file, with all of it or its first part.
 func readCreation(r *http.Request) (part, error) {
 	complete, _ := booleanField(r.Header, "Upload-Complete")
 	return part{size: r.ContentLength, length: lengthOf(r), last: complete, begin: true}, nil
 }
 
-// readAppend reads a PATCH.
+// readAppend parses a PATCH.
 func readAppend(r *http.Request) (part, error) {
 	if given, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || given != partialType {
 		return part{}, fault.Errorf(fault.UnsupportedMediaType, "Send the bytes of a part with the Content-Type %s.", partialType)
@@ -87,7 +87,7 @@ func readAppend(r *http.Request) (part, error) {
 	return part{offset: offset, size: r.ContentLength, length: lengthOf(r), last: complete}, fault.List(faults...)
 }
 
-// lengthOf returns Upload-Length, -1 if it is absent.
+// lengthOf returns Upload-Length, or -1 if it is absent.
 func lengthOf(r *http.Request) int64 {
 	if n, ok := integerField(r.Header, "Upload-Length"); ok {
 		return n
@@ -95,7 +95,7 @@ func lengthOf(r *http.Request) int64 {
 	return -1
 }
 
-// readRange reads a PUT whose Content-Range tells which bytes it carries.
+// readRange parses a PUT with a Content-Range.
 func readRange(r *http.Request) (part, error) {
 	lines := r.Header.Values("Content-Range")
 	if len(lines) > 1 {
@@ -105,12 +105,12 @@ func readRange(r *http.Request) (part, error) {
 	if err != nil {
 		return part{}, headerFault("Content-Range", err.Error())
 	}
-	p := part{offset: given.First, size: given.Size(), length: given.Total, asks: given.Asks(), ranged: true}
-	p.last = !p.asks && given.Last+1 == given.Total
+	p := part{offset: given.First, size: given.Size(), length: given.Total, query: given.IsQuery(), ranged: true}
+	p.last = !p.query && given.Last+1 == given.Total
 	if r.ContentLength >= 0 && r.ContentLength != p.size {
-		return p, headerFault("Content-Range", "give the range of the bytes in the body: their number differs")
+		return p, headerFault("Content-Range", "the range does not match the length of the body")
 	}
-	if complete, told := booleanField(r.Header, "Upload-Complete"); told && complete != p.last && !p.asks {
+	if complete, told := booleanField(r.Header, "Upload-Complete"); told && complete != p.last && !p.query {
 		return p, lengthMismatch("Upload-Complete and Content-Range disagree on whether the file ends with these bytes.")
 	}
 	if length := lengthOf(r); length >= 0 && given.Total >= 0 && length != given.Total {
@@ -119,24 +119,24 @@ func readRange(r *http.Request) (part, error) {
 	return p, nil
 }
 
-// checkLength refuses a length that the part contradicts, and derives it from the last
-// part.
+// checkLength rejects a length that contradicts the part, and derives the length from the
+// last part.
 func (p *part) checkLength() error {
 	end := p.offset + p.size
 	switch {
-	case p.size < 0 || p.asks:
+	case p.size < 0 || p.query:
 		return nil
 	case p.last && p.length < 0:
 		p.length = end
 	case p.last && p.length != end:
-		return lengthMismatch("The file does not end with these bytes, as Upload-Complete says, if it has the length that Upload-Length gives.")
+		return lengthMismatch("Upload-Complete says that the file ends with these bytes, but that contradicts Upload-Length.")
 	case p.length >= 0 && end > p.length:
-		return lengthMismatch("These bytes go beyond the length that the request gives for the file.")
+		return lengthMismatch("These bytes exceed the declared length of the file.")
 	}
 	return nil
 }
 
-// lengthMismatch returns the error of lengths that disagree, as the draft wants it.
+// lengthMismatch returns the error for inconsistent lengths that the draft specifies.
 func lengthMismatch(message string) error {
 	return &fault.Error{Code: fault.UploadLength, Message: message, Problem: map[string]any{
 		"type":  "https://iana.org/assignments/http-problem-types#inconsistent-upload-length",
@@ -144,11 +144,11 @@ func lengthMismatch(message string) error {
 	}}
 }
 
-// offsetMismatch returns the error of a part that does not begin where the one before
+// offsetMismatch returns the error for a part that does not start where the previous one
 // ended.
 func offsetMismatch(expected, provided int64) error {
 	return &fault.Error{
-		Code: fault.UploadOffset, Message: fmt.Sprintf("%d bytes are stored, so the next part begins at %[1]d, not at %d.", expected, provided),
+		Code: fault.UploadOffset, Message: fmt.Sprintf("%d bytes are stored, so the next part must start at %[1]d, not at %d.", expected, provided),
 		Problem: map[string]any{
 			"type":            "https://iana.org/assignments/http-problem-types#mismatching-upload-offset",
 			"title":           "offset from request does not match offset of resource",

@@ -22,24 +22,24 @@ import (
 	"molrun/app/job/upload"
 )
 
-// saveInterval is the age up to which slowly arriving bytes can be lost in a crash.
+// saveInterval limits how much time's worth of slowly arriving bytes a crash can lose.
 const saveInterval = 30 * time.Second
 
-// partial is a file that arrives in parts, open for the next one. Its bytes up to
-// state.Offset are durable and recorded, with the state of their digest. What is
-// behind is cut off when the file is opened again.
+// partial is the file of a resumable upload, open for the next part. Its bytes up to
+// state.Offset are durable and recorded, together with the state of their digest. Any
+// bytes after that are truncated when the file is reopened.
 type partial struct {
 	dir       *Dir
 	svc       Service
 	id        app.UploadID
 	file      *os.File
-	first     app.Partial // as the request found it
-	state     app.Partial // as recorded now
+	first     app.Partial // state at the start of the request
+	state     app.Partial // state recorded now
 	size      int64
 	digest    hash.Hash
 	crc       uint32
 	saved     time.Time
-	announced bool // the client knows more than first
+	announced bool // the client knows of more than first
 	claim     claim
 	quota     *upload.Reservation
 }
@@ -48,9 +48,9 @@ func partialName(id app.UploadID, generation int) string {
 	return path.Join(partialDir, string(id)+"."+strconv.Itoa(generation))
 }
 
-// beginPartial makes the file of an upload that arrives in parts, in place of what was
-// there. A known length is reserved once the quota allows it, so that a full disk shows
-// before the bytes are sent.
+// beginPartial creates the file of a resumable upload, replacing any earlier one. A known
+// length is reserved once the quota allows it, so that a full disk is detected before the
+// bytes are sent.
 func (h *Links) beginPartial(ctx context.Context, id app.UploadID, t part) (*partial, error) {
 	generation, quota, err := h.svc.BeginPart(ctx, id, max(t.length, t.size), 0)
 	if err != nil {
@@ -86,7 +86,8 @@ func (p *partial) create(t part) (err error) {
 	return diskError("begin partial upload", durable.SyncDir(p.dir.root, partialDir))
 }
 
-// reserve reserves the space of the file if its length is known, or else that of the part.
+// reserve reserves space for the whole file if its length is known, and otherwise for the
+// part.
 func (p *partial) reserve(t part) error {
 	if t.length < 0 {
 		return p.claim.promise(max(t.size, 0))
@@ -94,7 +95,7 @@ func (p *partial) reserve(t part) error {
 	return p.claim.reserve(p.file, p.state.Offset, t.length)
 }
 
-// close closes the file and gives back what was reserved for the request.
+// close closes the file and releases the request's reservations.
 func (p *partial) close() (err error) {
 	if p.file != nil {
 		err = p.file.Close()
@@ -104,11 +105,11 @@ func (p *partial) close() (err error) {
 	return err
 }
 
-// openPartial opens what is there for a further part.
+// openPartial opens the existing file for another part.
 func (h *Links) openPartial(ctx context.Context, u *app.Upload, t part) (*partial, error) {
 	p := &partial{dir: h.dir, svc: h.svc, id: u.ID, first: *u.Partial, state: *u.Partial, size: u.Partial.Offset, digest: sha256.New(), crc: u.Partial.CRC32, saved: time.Now(), claim: claim{dir: h.dir}}
 	if err := p.digest.(encoding.BinaryUnmarshaler).UnmarshalBinary(p.state.Digest); err != nil {
-		return nil, fmt.Errorf("go on with the digest of upload %s: %w", u.ID, err)
+		return nil, fmt.Errorf("resume the digest of upload %s: %w", u.ID, err)
 	}
 	var err error
 	if _, p.quota, err = h.svc.BeginPart(ctx, p.id, max(t.length, p.size+t.size), p.state.Reserved()); err != nil {
@@ -121,7 +122,7 @@ func (h *Links) openPartial(ctx context.Context, u *app.Upload, t part) (*partia
 		err = p.reserve(t)
 	}
 	if err == nil {
-		err = p.learn(ctx, t)
+		err = p.recordFileInfo(ctx, t)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.close())
@@ -129,8 +130,9 @@ func (h *Links) openPartial(ctx context.Context, u *app.Upload, t part) (*partia
 	return p, nil
 }
 
-// learn records what a part is the first to say of the whole file.
-func (p *partial) learn(ctx context.Context, t part) error {
+// recordFileInfo records the length and digests of the whole file if this part is the first to
+// give them.
+func (p *partial) recordFileInfo(ctx context.Context, t part) error {
 	if t.expected == nil && (t.length < 0 || p.state.Length != nil) {
 		return nil
 	}
@@ -141,16 +143,16 @@ func (p *partial) learn(ctx context.Context, t part) error {
 		p.first.Expected = t.expected
 	}
 	if err := p.svc.SavePartial(ctx, p.id, &p.first); err != nil {
-		return errors.Join(err, p.truncateUnrecorded()) // it keeps what it had
+		return errors.Join(err, p.truncateUnrecorded()) // it keeps its previous content
 	}
 	p.state = p.first
 	p.quota.Recorded(p.state.Reserved())
 	return nil
 }
 
-// present returns what a record names of a file in parts, nil if nothing. If its file
-// is lost, as after a restore from a backup, the record forgets it.
-func (h *Links) present(ctx context.Context, u *app.Upload) (*app.Partial, error) {
+// checkPartial returns the partial upload in a record, or nil if there is none. If its file is
+// lost, for example after a restore from a backup, present removes it from the record.
+func (h *Links) checkPartial(ctx context.Context, u *app.Upload) (*app.Partial, error) {
 	if u.Partial == nil {
 		return nil, nil
 	}
@@ -165,7 +167,7 @@ func (h *Links) present(ctx context.Context, u *app.Upload) (*app.Partial, error
 	return nil, h.svc.DropPartial(ctx, u.ID)
 }
 
-// truncateUnrecorded removes the bytes behind those that are recorded.
+// truncateUnrecorded removes the bytes after the recorded ones.
 func (p *partial) truncateUnrecorded() error {
 	p.size = p.state.Offset
 	if p.state.Length != nil {
@@ -173,15 +175,15 @@ func (p *partial) truncateUnrecorded() error {
 			return err
 		}
 	} else if err := p.file.Truncate(p.size); err != nil {
-		return diskError("cut partial upload", err)
+		return diskError("truncate partial upload", err)
 	}
 	_, err := p.file.Seek(p.size, io.SeekStart)
-	return diskError("cut partial upload", err)
+	return diskError("truncate partial upload", err)
 }
 
-// Write adds to the file and its digest.
+// Write appends to the file and its digest.
 func (p *partial) Write(b []byte) (int, error) {
-	if len(b) == 0 { // a call would say that there are unsynced bytes
+	if len(b) == 0 { // without this, an empty write would look like unsynced bytes
 		return 0, nil
 	}
 	n, err := p.claim.writeBlocks(p.file, b)
@@ -191,12 +193,13 @@ func (p *partial) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// due reports whether bytes have to be saved, so that a crash loses few.
+// due reports whether bytes should be saved now, to limit the loss in a crash.
 func (p *partial) due() bool {
 	return p.size-p.state.Offset >= p.dir.options.Block || p.size > p.state.Offset && time.Since(p.saved) > saveInterval
 }
 
-// saveProgress makes the bytes durable and records them, even if the client has gone.
+// saveProgress makes the bytes durable and records them, even if the client has
+// disconnected.
 func (p *partial) saveProgress(ctx context.Context) error {
 	if p.size == p.state.Offset {
 		return nil
@@ -220,8 +223,8 @@ func (p *partial) saveProgress(ctx context.Context) error {
 	return nil
 }
 
-// discardUnannounced forgets what the request has added, unless it was announced to the
-// client.
+// discardUnannounced discards the bytes added by the request, unless they were announced
+// to the client.
 func (p *partial) discardUnannounced(ctx context.Context) error {
 	if p.state.Offset > p.first.Offset && !p.announced {
 		if err := p.svc.SavePartial(ctx, p.id, &p.first); err != nil {
@@ -232,10 +235,10 @@ func (p *partial) discardUnannounced(ctx context.Context) error {
 	return p.truncateUnrecorded()
 }
 
-// sum returns the SHA-256 of what was written, in hex.
+// sum returns the hex SHA-256 of the bytes written.
 func (p *partial) sum() string { return hex.EncodeToString(p.digest.Sum(nil)) }
 
-// checkDigests compares the whole file with the digests that the client has given.
+// checkDigests compares the whole file with the digests declared by the client.
 func (p *partial) checkDigests() error {
 	if want := p.state.Expected["sha-256"]; want != nil && string(want) != string(p.digest.Sum(nil)) {
 		return digestMismatch("Repr-Digest", "sha-256", p.digest.Sum(nil))
@@ -254,8 +257,8 @@ func (p *partial) checkDigests() error {
 	return nil
 }
 
-// publish makes the whole file durable under the name of a generation, which it
-// returns. The partial name stays until the record names that generation.
+// publish makes the whole file durable under the name of a generation, which it returns.
+// The partial name remains until the record names that generation.
 func (p *partial) publish() (generation int, err error) {
 	if err := p.file.Sync(); err != nil {
 		return 0, diskError("store file", err)

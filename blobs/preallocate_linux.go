@@ -8,8 +8,8 @@ import (
 
 const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE
 
-// preallocate reserves blocks without changing the file's size. On a file system
-// that cannot do that, it reserves nothing.
+// preallocate reserves blocks without changing the file's size. On a file system without
+// support for it, it reserves nothing.
 func preallocate(f *os.File, length int64) (reserved bool, err error) {
 	for {
 		err := syscall.Fallocate(int(f.Fd()), fallocKeepSize, 0, length)

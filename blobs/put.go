@@ -25,13 +25,13 @@ import (
 	"molrun/app/job/upload"
 )
 
-// bufferSize is how much of an upload is gathered before it is written.
+// bufferSize is the size of the chunks in which an upload is written.
 const bufferSize = 256 << 10
 
-// finishTime bounds how long recording a received file may take.
+// finishTime limits the time to record a received file.
 const finishTime = time.Minute
 
-// putUpload answers a PUT once its body is stored and recorded.
+// putUpload responds to a PUT once its body is stored and recorded.
 func (h *Links) putUpload(s *sender, r *http.Request, l app.Link, a *access) error {
 	if err := checkPut(r, l.ContentType); err != nil {
 		return err
@@ -60,33 +60,33 @@ func answerReceived(s *sender, f app.StoredFile) error {
 	return nil
 }
 
-// checkPut refuses a body that is not the file itself.
+// checkPut rejects a body that is not the plain file.
 func checkPut(r *http.Request, want string) error {
 	given := r.Header.Values("Content-Type")
 	if len(given) == 0 || len(given) == 1 && sameType(given[0], want) {
 		return checkEncoding(r)
 	}
-	return fault.Errorf(fault.LinkInvalid, "This link accepts the Content-Type %s, not %s; send that or none.%s",
+	return fault.Errorf(fault.LinkInvalid, "This link accepts only Content-Type %s, but the request has %s; send the accepted type or omit the header.%s",
 		want, strings.Join(given, ", "), typeHint(given))
 }
 
-// typeHint says where a media type comes from that the client did not choose.
+// typeHint explains a media type that a client sends by default.
 func typeHint(given []string) string {
 	if !slices.Contains(given, "application/x-www-form-urlencoded") {
 		return ""
 	}
-	return " curl sends it with -d and --data-binary: use -T FILE, which sends none, or add -H 'Content-Type:'. " +
+	return " curl sends this type with -d and --data-binary: use -T FILE, which sends none, or add -H 'Content-Type:'. " +
 		"Don't use -d, which drops the line breaks of the file."
 }
 
 func checkEncoding(r *http.Request) error {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return fault.Errorf(fault.UnsupportedMediaType, "Send the file as it is, without Content-Encoding.")
+		return fault.Errorf(fault.UnsupportedMediaType, "Send the file unencoded, without Content-Encoding.")
 	}
 	return nil
 }
 
-// sameType compares media types regardless of case and spaces.
+// sameType compares media types, ignoring case and spaces.
 func sameType(a, b string) bool {
 	aType, aParams, aErr := mime.ParseMediaType(a)
 	bType, bParams, bErr := mime.ParseMediaType(b)
@@ -96,8 +96,8 @@ func sameType(a, b string) bool {
 	return mime.FormatMediaType(aType, aParams) == mime.FormatMediaType(bType, bParams)
 }
 
-// store receives a request's body, publishes it as a new generation of an
-// upload and has it recorded.
+// store receives a request's body, publishes it as a new generation of an upload and
+// records it.
 func (h *Links) store(s *sender, r *http.Request, id app.UploadID, a *access) (f app.StoredFile, err error) {
 	generation, quota, err := h.svc.BeginUpload(r.Context(), id, r.ContentLength)
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *Links) store(s *sender, r *http.Request, id app.UploadID, a *access) (f
 			h.dir.options.Log.Error().Err(err).Msg("could not remove a temporary file")
 		}
 	}()
-	whole, err := expect(r.Header, "Content-Digest", "Repr-Digest") // one body is the whole file
+	whole, err := expect(r.Header, "Content-Digest", "Repr-Digest") // the body is the whole file
 	if err != nil {
 		return f, err
 	}
@@ -133,20 +133,20 @@ func (h *Links) store(s *sender, r *http.Request, id app.UploadID, a *access) (f
 	return f, h.finish(r.Context(), id, f)
 }
 
-// incoming is a file being received. It has a temporary name until publish
-// gives it the name of a generation.
+// incoming is a file being received. It has a temporary name until publish links it to
+// the name of a generation.
 type incoming struct {
 	dir    *Dir
 	file   *os.File // nil once closed
-	name   string   // the temporary one, in tmpDir
+	name   string   // temporary name in tmpDir
 	claim  claim
 	size   int64
 	digest hash.Hash
 	crc    uint32
 }
 
-// receive begins a file. It reserves a known length, at least 0, so that a full
-// disk shows before the bytes are sent. The caller must call discard.
+// receive creates a file. It reserves a known length, at least 0, so that a full disk is
+// detected before the bytes are sent. The caller must call discard.
 func (d *Dir) receive(length int64) (*incoming, error) {
 	name := d.run + "." + rand.Text()
 	f, err := d.tmp.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -161,7 +161,7 @@ func (d *Dir) receive(length int64) (*incoming, error) {
 }
 
 // copyBody copies the request's body within the quota and checks its length. While it
-// receives and writes one buffer, the one before is summed.
+// receives and writes one buffer, the previous one is hashed.
 func (h *Links) copyBody(s *sender, r *http.Request, in *incoming, quota *upload.Reservation) error {
 	var buffers [2]*[]byte
 	for k := range buffers {
@@ -193,8 +193,8 @@ func (h *Links) copyBody(s *sender, r *http.Request, in *incoming, quota *upload
 	return nil
 }
 
-// fillBuffer reads until the buffer is full or the body ends. The idle limit of a
-// transfer holds for each read.
+// fillBuffer reads until the buffer is full or the body ends. The idle timeout of a
+// transfer applies to each read.
 func fillBuffer(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		s.extendReadDeadline()
@@ -205,16 +205,17 @@ func fillBuffer(s *sender, body io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// writeChunk adds to the file.
+// writeChunk appends to the file.
 func (in *incoming) writeChunk(p []byte) error {
 	n, err := in.claim.writeBlocks(in.file, p)
 	in.size += int64(n)
 	return err
 }
 
-// summing begins to compute the digest and the checksum beside what is received. add returns
-// once all before its chunk is summed, and then sums that until the next call. end waits for
-// the last one; the sums are not known before.
+// summing starts computing the digest and the checksum concurrently with receiving. add
+// waits until the previous chunk is hashed, then passes on its chunk, which must not
+// change until the next call returns. end waits for the last chunk; the sums are final
+// only after that.
 func (in *incoming) summing() (add func(chunk []byte), end func()) {
 	chunks, ended := make(chan []byte), make(chan struct{})
 	go func() {
@@ -230,11 +231,11 @@ func (in *incoming) summing() (add func(chunk []byte), end func()) {
 	}
 }
 
-// sum returns the SHA-256 of what was written.
+// sum returns the hex SHA-256 of the bytes written.
 func (in *incoming) sum() string { return hex.EncodeToString(in.digest.Sum(nil)) }
 
-// publish makes the file durable under the first unused generation from the
-// given one on, and returns that generation. No record names it yet.
+// publish makes the file durable under the first unused generation, starting at the given
+// one, and returns that generation. No record names it yet.
 func (in *incoming) publish(id app.UploadID, generation int) (int, error) {
 	err := errors.Join(in.file.Sync(), in.file.Close())
 	in.file = nil
@@ -244,7 +245,7 @@ func (in *incoming) publish(id app.UploadID, generation int) (int, error) {
 	return in.dir.publish(path.Join(tmpDir, in.name), id, generation)
 }
 
-// publish gives a durable file the name of a generation.
+// publish links a durable file to the name of a generation.
 func (d *Dir) publish(name string, id app.UploadID, generation int) (int, error) {
 	shard, err := d.openShard(shardOf(id))
 	if err != nil {
@@ -253,14 +254,14 @@ func (d *Dir) publish(name string, id app.UploadID, generation int) (int, error)
 	defer shard.close()
 	generation, err = d.link(name, id, generation)
 	if err == nil {
-		err = shard.keep(path.Base(uploadName(id, generation)))
+		err = shard.syncOrRemove(path.Base(uploadName(id, generation)))
 	}
 	return generation, diskError("store file", err)
 }
 
-// link gives the file its final name. A link, unlike a rename, never replaces a
-// file, so two files cannot get the same generation. It skips generations that a
-// crash left behind. The caller removes the temporary name.
+// link links the file to its final name. A link, unlike a rename, never replaces a file,
+// so two files cannot get the same generation. It skips generations left over by a crash.
+// The caller removes the temporary name.
 func (d *Dir) link(name string, id app.UploadID, generation int) (int, error) {
 	for range 1000 {
 		err := d.root.Link(name, uploadName(id, generation))
@@ -269,13 +270,13 @@ func (d *Dir) link(name string, id app.UploadID, generation int) (int, error) {
 		}
 		generation++
 	}
-	return 0, fmt.Errorf("upload %s has too many generations that no record names", id)
+	return 0, fmt.Errorf("upload %s has too many unrecorded generations", id)
 }
 
-// finish has the stored file recorded, even if the client has gone: all bytes
-// are here. It removes the generation that no record names any more: the one
-// replaced, or the new one if the service refuses it. After any other error
-// the new one stays for the sweep, because a record may name it.
+// finish records the stored file, even if the client has disconnected, since all bytes
+// have arrived. It removes the generation that is no longer named by a record: the
+// replaced one, or the new one if the service rejects it. After any other error the new
+// one is left to CollectGarbage, because a record might name it.
 func (h *Links) finish(ctx context.Context, id app.UploadID, f app.StoredFile) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
@@ -294,8 +295,8 @@ func (h *Links) finish(ctx context.Context, id app.UploadID, f app.StoredFile) e
 	return err
 }
 
-// discard removes the temporary name, and with it the bytes unless they were
-// published. It needs no descriptor.
+// discard removes the temporary name, and with it the bytes unless they were published.
+// It needs no descriptor.
 func (in *incoming) discard() error {
 	var err error
 	if in.file != nil {

@@ -102,8 +102,8 @@ func TestUploadRefusesOtherTypesAndEncodings(t *testing.T) {
 	}
 }
 
-// TestConcurrentPutsNeverMix sends different bytes through one link at once. One
-// of them must end up recorded, whole, and alone on disk.
+// TestConcurrentPutsNeverMix concurrently sends different bytes through one link. Exactly
+// one of the bodies must be recorded, complete, and the only one on disk.
 func TestConcurrentPutsNeverMix(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("one generation for all %v", shared), func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestConcurrentPutsNeverMix(t *testing.T) {
 	}
 }
 
-// sameGeneration gives concurrent uploads the same generation.
+// sameGeneration assigns concurrent uploads the same generation.
 type sameGeneration struct{ *rules }
 
 func (s sameGeneration) BeginUpload(ctx context.Context, id app.UploadID, _ int64) (int, *upload.Reservation, error) {
@@ -181,12 +181,12 @@ func TestUnfinishedPutKeepsOnlyAFileThatMayBeRecorded(t *testing.T) {
 	}
 }
 
-// leavingClient is a Service whose records take as long as the client needs to
-// leave.
+// leavingClient is a Service that records an upload only after the client has
+// disconnected.
 type leavingClient struct {
 	*rules
 	requests chan context.Context
-	arrived  chan struct{} // closed when the bytes are here
+	arrived  chan struct{} // closed when the bytes have arrived
 }
 
 func (s leavingClient) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (int, error) {
@@ -197,7 +197,7 @@ func (s leavingClient) FinishUpload(ctx context.Context, id app.UploadID, f app.
 		return 0, errors.New("the server does not notice that the client has left")
 	}
 	if err := ctx.Err(); err != nil {
-		return 0, err // as the store does
+		return 0, err // like the store
 	}
 	return s.rules.FinishUpload(ctx, id, f)
 }
@@ -291,7 +291,7 @@ func TestUploadKeepsTheReserveFree(t *testing.T) {
 	f = start(t)
 	id = f.newUpload("text/plain")
 	_, answer := f.dial("PUT", f.putLink(id), "Content-Length: 1000000000000000", "Expect: 100-continue")
-	wantLine(t, answer, "507") // before the body
+	wantLine(t, answer, "507") // before the body is sent
 }
 
 func TestLinksOfOneHolderShareItsLimit(t *testing.T) {
@@ -301,7 +301,7 @@ func TestLinksOfOneHolderShareItsLimit(t *testing.T) {
 		return f.link(app.Link{Kind: app.UploadPut, ID: id, Filename: "a", ContentType: "text/plain", Holder: holder})
 	}
 	conn, answer := f.dial("PUT", put("ann"), "Content-Length: 5", "Expect: 100-continue")
-	wantLine(t, answer, "100 Continue") // so the transfer has begun
+	wantLine(t, answer, "100 Continue") // the transfer has started
 	second := put("ann")
 	f.do("PUT", second, "").want(t, 503, fault.Unavailable)
 	must.Equal(t, "status of another holder", f.do("PUT", put("bob"), "").status, 200)

@@ -12,8 +12,9 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// RemoveUpload frees the disk space of one generation at once, or when the last archive
-// with it has been sent. Transfers that have it open continue. A missing file is no error.
+// RemoveUpload frees the disk space of one generation, immediately or when the last
+// archive that includes it has been sent. Transfers that have it open continue. A missing
+// file is not an error.
 func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
 	if _, err := sortid.Parse(string(id)); err != nil {
 		return fmt.Errorf("remove upload %q: %w", id, err)
@@ -26,7 +27,7 @@ func (d *Dir) RemoveUpload(id app.UploadID, generation int) error {
 	})
 }
 
-// RemovePartial removes what has arrived of a file in parts. A missing file is no
+// RemovePartial removes the partial file of a resumable upload. A missing file is not an
 // error.
 func (d *Dir) RemovePartial(id app.UploadID, generation int) error {
 	if _, err := sortid.Parse(string(id)); err != nil {
@@ -38,9 +39,9 @@ func (d *Dir) RemovePartial(id app.UploadID, generation int) error {
 	return nil
 }
 
-// RemoveJob frees the disk space of a job: attempts, result and manifest. It
-// does so at once, or when the last download that has begun to read them ends.
-// A missing directory is no error.
+// RemoveJob frees the disk space of a job: attempts, result and manifest. It does so
+// immediately, or when the last download that has started reading them ends. A missing
+// directory is not an error.
 func (d *Dir) RemoveJob(id app.JobID) error {
 	if _, err := sortid.Parse(string(id)); err != nil {
 		return fmt.Errorf("remove job %q: %w", id, err)
@@ -53,8 +54,7 @@ func (d *Dir) RemoveJob(id app.JobID) error {
 	})
 }
 
-// removeAll removes a tree, even if a program made its own directories
-// read-only.
+// removeAll removes a tree, even if a program has made its directories read-only.
 func (d *Dir) removeAll(name string) error {
 	err := d.root.RemoveAll(name)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -69,7 +69,7 @@ func (d *Dir) removeAll(name string) error {
 	return errors.Join(err, d.root.RemoveAll(name))
 }
 
-// removals are delayed while a backup copies files.
+// removals delays removals while a backup copies files.
 type removals struct {
 	mu      sync.Mutex
 	pauses  int
@@ -91,9 +91,9 @@ func (r *removals) runOrDelay(remove func() error) error {
 // Removing runs remove now or, during a pause, when the last pause ends.
 func (d *Dir) Removing(remove func() error) error { return d.removals.runOrDelay(remove) }
 
-// PauseRemovals keeps every file in place until resume is called, so that a backup
-// finds all files that its snapshot of the records names. The last resume does the
-// removals requested meanwhile. If the process dies before, Sweep does.
+// PauseRemovals keeps every file in place until resume is called, so that a backup finds
+// all files named in its snapshot of the records. The last resume runs the delayed
+// removals. If the process exits before that, CollectGarbage does.
 func (d *Dir) PauseRemovals() (resume func()) {
 	r := &d.removals
 	r.mu.Lock()

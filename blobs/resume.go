@@ -18,9 +18,9 @@ import (
 	"molrun/app/base/fault"
 )
 
-// resume serves an upload link by the draft of resumable uploads
-// (draft-ietf-httpbis-resumable-upload), and a PUT with Content-Range. The link is the
-// upload resource, too: it begins at 0 until bytes have arrived.
+// resume serves an upload link according to the draft on resumable uploads
+// (draft-ietf-httpbis-resumable-upload), and a PUT with Content-Range. The link is also
+// the upload resource: its offset is 0 until bytes have arrived.
 func (h *Links) resume(s *sender, r *http.Request, l app.Link, a *access) error {
 	if r.Method == http.MethodOptions {
 		s.Header().Set("Upload-Limit", h.limit(l, h.dir.options.Now()))
@@ -45,7 +45,7 @@ func (h *Links) resume(s *sender, r *http.Request, l app.Link, a *access) error 
 	if err != nil {
 		return err
 	}
-	if u.Partial, err = h.present(r.Context(), u); err != nil {
+	if u.Partial, err = h.checkPartial(r.Context(), u); err != nil {
 		return err
 	}
 	x := &exchange{Links: h, s: s, r: r, link: l, access: a, upload: u, part: t}
@@ -53,12 +53,12 @@ func (h *Links) resume(s *sender, r *http.Request, l app.Link, a *access) error 
 	case http.MethodHead:
 		return x.offset()
 	case http.MethodDelete:
-		return x.abandon()
+		return x.cancel()
 	}
 	return x.receivePart()
 }
 
-// limit returns the Upload-Limit of a file whose bytes arrived last at that time.
+// limit returns the Upload-Limit of a file whose bytes last arrived at the given time.
 func (h *Links) limit(l app.Link, last time.Time) string {
 	end := last.Add(h.dir.options.Partial)
 	if l.Expires.Before(end) {
@@ -67,7 +67,8 @@ func (h *Links) limit(l app.Link, last time.Time) string {
 	return fmt.Sprintf("max-age=%d", max(0, int64(end.Sub(h.dir.options.Now()).Seconds())))
 }
 
-// exchange is a request about a file in parts whose turn it is, and its answer.
+// exchange is a request for a resumable upload that has acquired its slot, and the
+// response.
 type exchange struct {
 	*Links
 	s      *sender
@@ -78,7 +79,7 @@ type exchange struct {
 	part   part
 }
 
-// setOffsetHeaders sets the headers that say how much of a file has arrived.
+// setOffsetHeaders sets the headers that report how much of a file has arrived.
 func (x *exchange) setOffsetHeaders(offset int64, complete bool) {
 	header := x.s.Header()
 	header.Set("Upload-Offset", strconv.FormatInt(offset, 10))
@@ -88,31 +89,31 @@ func (x *exchange) setOffsetHeaders(offset int64, complete bool) {
 	}
 }
 
-// received reports whether all bytes of a file are there and none of another.
-func (x *exchange) received() bool { return x.upload.Partial == nil && x.upload.Generation > 0 }
+// isComplete reports whether the upload has a complete file and no partial one.
+func (x *exchange) isComplete() bool { return x.upload.Partial == nil && x.upload.Generation > 0 }
 
-// here returns how many bytes are there.
-func (x *exchange) here() int64 {
+// receivedBytes returns how many bytes have arrived.
+func (x *exchange) receivedBytes() int64 {
 	switch {
 	case x.upload.Partial != nil:
 		return x.upload.Partial.Offset
-	case x.received():
+	case x.isComplete():
 		return x.upload.Size
 	}
 	return 0
 }
 
-// offset answers HEAD.
+// offset responds to HEAD.
 func (x *exchange) offset() error {
 	header, last := x.s.Header(), x.dir.options.Now()
-	x.setOffsetHeaders(x.here(), x.received())
+	x.setOffsetHeaders(x.receivedBytes(), x.isComplete())
 	switch p := x.upload.Partial; {
 	case p != nil:
 		last = p.ReceivedAt.Time
 		if p.Length != nil {
 			header.Set("Upload-Length", strconv.FormatInt(*p.Length, 10))
 		}
-	case x.received():
+	case x.isComplete():
 		header.Set("Upload-Length", strconv.FormatInt(x.upload.Size, 10))
 	}
 	header.Set("Upload-Limit", x.limit(x.link, last))
@@ -120,10 +121,10 @@ func (x *exchange) offset() error {
 	return nil
 }
 
-// abandon answers DELETE. A file that was received whole stays.
-func (x *exchange) abandon() error {
+// cancel responds to DELETE. A completely received file is kept.
+func (x *exchange) cancel() error {
 	if x.upload.Completed() {
-		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't be cancelled; delete the file instead.")
+		return fault.Errorf(fault.UploadCompleted, "The upload is complete and cannot be canceled; delete the file instead.")
 	}
 	if err := x.svc.DropPartial(x.r.Context(), x.upload.ID); err != nil {
 		return err
@@ -132,16 +133,16 @@ func (x *exchange) abandon() error {
 	return nil
 }
 
-// receivePart receives a part, or answers a query for the offset.
+// receivePart receives a part, or responds to a query for the offset.
 func (x *exchange) receivePart() error {
 	t := &x.part
 	switch {
-	case x.received() && x.repeatsLastPart():
+	case x.isComplete() && x.repeatsLastPart():
 		return x.answerWhole(app.StoredFile{Size: x.upload.Size, SHA256: x.upload.SHA256})
 	case x.upload.Completed():
 		return fault.Errorf(fault.UploadCompleted, "The upload is complete and can't change; request a new upload URL.")
-	case t.asks:
-		return x.answerPart(x.here())
+	case t.query:
+		return x.answerPart(x.receivedBytes())
 	}
 	p, err := x.openForPart()
 	if err != nil {
@@ -163,10 +164,10 @@ func (x *exchange) receivePart() error {
 }
 
 // repeatsLastPart reports whether a client repeats its last request because it lost the
-// answer.
+// response.
 func (x *exchange) repeatsLastPart() bool {
 	t := x.part
-	if t.asks {
+	if t.query {
 		return t.length < 0 || t.length == x.upload.Size
 	}
 	return !t.begin && t.last && t.size == 0 && t.offset == x.upload.Size
@@ -174,11 +175,11 @@ func (x *exchange) repeatsLastPart() bool {
 
 // openForPart opens the file that the part belongs to, or creates one.
 func (x *exchange) openForPart() (*partial, error) {
-	t, here := x.part, x.here()
-	if t.begin || here == 0 && t.offset == 0 && x.upload.Partial == nil || x.received() && t.ranged && t.offset == 0 {
+	t, here := x.part, x.receivedBytes()
+	if t.begin || here == 0 && t.offset == 0 && x.upload.Partial == nil || x.isComplete() && t.ranged && t.offset == 0 {
 		return x.beginPartial(x.r.Context(), x.upload.ID, t)
 	}
-	x.setOffsetHeaders(here, false) // of error responses
+	x.setOffsetHeaders(here, false) // for error responses
 	if t.offset != here || x.upload.Partial == nil {
 		return nil, offsetMismatch(here, t.offset)
 	}
@@ -188,20 +189,20 @@ func (x *exchange) openForPart() (*partial, error) {
 	return x.openPartial(x.r.Context(), x.upload, t)
 }
 
-// fits returns an error if a part contradicts the length announced before.
+// fits returns an error if a part contradicts the previously announced length.
 func (t part) fits(p *app.Partial) error {
 	switch {
 	case p.Length == nil:
 		return nil
 	case t.length >= 0 && t.length != *p.Length:
-		return lengthMismatch(fmt.Sprintf("The file was announced with %d bytes and now with %d; DELETE the upload to start another file.", *p.Length, t.length))
+		return lengthMismatch(fmt.Sprintf("The announced file size changed from %d to %d bytes; DELETE the upload to start another file.", *p.Length, t.length))
 	case t.size >= 0 && t.offset+t.size > *p.Length:
 		return lengthMismatch(fmt.Sprintf("These bytes exceed the announced length of %d.", *p.Length))
 	}
 	return nil
 }
 
-// receive copies the body into the file, saves it from time to time, and answers.
+// receive copies the body into the file, saves progress periodically, and responds.
 func (x *exchange) receive(p *partial) error {
 	t, ctx := x.part, x.r.Context()
 	content := t.content.on(sha256.New())
@@ -231,7 +232,7 @@ func (x *exchange) receive(p *partial) error {
 	return x.answerPart(p.size)
 }
 
-// copyPart copies until the body ends with readErr, or the file can't take more.
+// copyPart copies until the body ends with readErr or writing fails.
 func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) {
 	buffer := x.buffers.Get().(*[]byte)
 	defer x.buffers.Put(buffer)
@@ -239,8 +240,8 @@ func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) 
 	for readErr == nil {
 		var n int
 		n, readErr = fillBuffer(x.s, x.r.Body, *buffer)
-		if most := t.most(p.state.Length); most >= 0 && p.size+int64(n) > most {
-			return nil, lengthMismatch(fmt.Sprintf("The request has more than the %d bytes that it announced.", most))
+		if most := t.maxEnd(p.state.Length); most >= 0 && p.size+int64(n) > most {
+			return nil, lengthMismatch(fmt.Sprintf("The request exceeds the announced %d bytes.", most))
 		}
 		if err := p.quota.Grow(x.r.Context(), p.size+int64(n)); err != nil {
 			return nil, err
@@ -250,7 +251,7 @@ func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) 
 		}
 		if t.content.any() {
 			content.Write((*buffer)[:n])
-			continue // these bytes count once all are known to be right
+			continue // these bytes count only once all are verified
 		}
 		if !p.due() {
 			continue
@@ -259,14 +260,14 @@ func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) 
 			return nil, err
 		}
 		if p.size >= announceAt && x.interim(func(h http.Header) { h.Set("Upload-Offset", strconv.FormatInt(p.size, 10)) }) {
-			p.announced, announceAt = true, 2*p.size // a bounded number: some clients count them
+			p.announced, announceAt = true, 2*p.size // limits their number: some clients count them
 		}
 	}
 	return readErr, nil
 }
 
-// most returns where the bytes of a part must end at the latest, -1 for anywhere.
-func (t part) most(length *int64) int64 {
+// maxEnd returns the maximum end position of the bytes of a part, or -1 for no limit.
+func (t part) maxEnd(length *int64) int64 {
 	switch {
 	case t.ranged:
 		return t.offset + t.size
@@ -276,7 +277,7 @@ func (t part) most(length *int64) int64 {
 	return -1
 }
 
-// finishPartial makes the file the upload's bytes once it is whole and right.
+// finishPartial makes a complete and verified file the upload's content.
 func (x *exchange) finishPartial(p *partial) error {
 	ctx := x.r.Context()
 	if p.state.Length != nil && p.size != *p.state.Length {
@@ -289,7 +290,7 @@ func (x *exchange) finishPartial(p *partial) error {
 		return errors.Join(err, p.discardUnannounced(ctx))
 	}
 	generation, err := p.publish()
-	if errors.Is(err, fs.ErrNotExist) { // maybe it was deleted, abandoned or has expired
+	if errors.Is(err, fs.ErrNotExist) { // it might have been deleted, abandoned or expired
 		err = cmp.Or(p.svc.SavePartial(ctx, p.id, &p.state), err)
 	}
 	if err != nil {
@@ -299,7 +300,7 @@ func (x *exchange) finishPartial(p *partial) error {
 	if err := x.finish(ctx, p.id, f); err != nil {
 		return err
 	}
-	p.quota.Release() // the client may go on once it has the answer
+	p.quota.Release() // the client can continue once it has the response
 	return x.answerWhole(f)
 }
 
@@ -319,7 +320,7 @@ func (x *exchange) answerPart(offset int64) error {
 	status := http.StatusNoContent
 	switch {
 	case x.part.ranged:
-		status = http.StatusPermanentRedirect // without a Location it asks for the rest
+		status = http.StatusPermanentRedirect // without a Location, it requests the rest
 		x.s.Header().Set("Content-Length", "0")
 	case x.part.begin:
 		status = http.StatusCreated
@@ -331,14 +332,14 @@ func (x *exchange) answerPart(offset int64) error {
 	return nil
 }
 
-// location returns the link of a request relative to itself, since only the client
-// knows the path that a proxy has added.
+// location returns the link of a request relative to itself, since only the client knows
+// the path prefix added by a proxy.
 func location(r *http.Request) string {
 	return "./" + path.Base(r.URL.EscapedPath()) + "?" + r.URL.RawQuery
 }
 
-// sendInterimLocation sends a client of the draft, before its bytes are read, the URL at
-// which to resume.
+// sendInterimLocation sends a client of the draft the URL for resuming, before reading
+// its bytes.
 func (x *exchange) sendInterimLocation() {
 	x.interim(func(h http.Header) {
 		h.Set("Location", location(x.r))
@@ -346,15 +347,15 @@ func (x *exchange) sendInterimLocation() {
 	})
 }
 
-// interop is the version of the draft's protocol that is spoken here.
+// interop is the supported version of the draft's protocol.
 const interop = "8"
 
 // statusResumption is 104 Upload Resumption Supported.
 const statusResumption = 104
 
-// interim sends an informational answer with these headers alone, to clients that
-// speak this version of the draft. It sends none through a proxy: many, such as nginx
-// before 1.29, take it for the answer.
+// interim sends an informational response with only these headers to clients that use
+// this version of the draft. It sends none through a proxy: many, such as nginx before
+// 1.29, treat it as the final response.
 func (x *exchange) interim(set func(http.Header)) bool {
 	for _, name := range []string{"Via", "X-Forwarded-For", "Forwarded"} {
 		if x.r.Header.Get(name) != "" {

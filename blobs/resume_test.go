@@ -25,7 +25,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// text returns bytes that no shift of them equals.
+// text returns random bytes, which equal no shifted copy of themselves.
 func text(n int) string {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{9}).Read(b)
@@ -40,7 +40,7 @@ func (f *fixture) patch(id app.UploadID, offset int, body, last string, headers 
 	}, headers...)...)
 }
 
-// wantHere checks what HEAD tells.
+// wantHere checks the response to HEAD.
 func (f *fixture) wantHere(id app.UploadID, offset int, complete, length string) {
 	f.t.Helper()
 	res := f.do("HEAD", f.putLink(id), "")
@@ -51,7 +51,7 @@ func (f *fixture) wantHere(id app.UploadID, offset int, complete, length string)
 	}
 }
 
-// wantWhole checks that the bytes of an upload are these and its record fits.
+// wantWhole checks that an upload has this content and a matching record.
 func (f *fixture) wantWhole(id app.UploadID, content string) {
 	f.t.Helper()
 	if got := f.do("GET", f.getLink(id), ""); got.status != 200 || got.body != content {
@@ -98,17 +98,17 @@ func TestPartsBecomeTheFile(t *testing.T) {
 	}
 }
 
-// TestBreakKeepsWhatArrived breaks connections in the middle and goes on from where HEAD
-// says.
-func TestBreakKeepsWhatArrived(t *testing.T) {
+// TestDisconnectKeepsReceivedBytes breaks connections mid-transfer and continues at the offset
+// that HEAD reports.
+func TestDisconnectKeepsReceivedBytes(t *testing.T) {
 	f := start(t, func(o *Options) { o.Block = 64 << 10 })
 	whole := text(4 << 20)
 	id := f.newUpload("text/plain")
 	sent := 0
 	for i := 0; sent < len(whole) && i < 100; i++ {
 		from, _ := strconv.Atoi(f.do("HEAD", f.putLink(id), "").header.Get("Upload-Offset"))
-		if from < sent-bufferSize-64<<10 || from > sent { // a reset may drop what was not read yet
-			t.Fatalf("%d bytes arrived, HEAD tells %d", sent, from)
+		if from < sent-bufferSize-64<<10 || from > sent { // a reset can drop unread bytes
+			t.Fatalf("sent %d bytes, HEAD reports %d", sent, from)
 		}
 		sent = min(len(whole), from+600_000+i)
 		conn, _ := f.dial("PATCH", f.putLink(id), "Content-Type: application/partial-upload", "Upload-Complete: ?1",
@@ -128,8 +128,8 @@ func TestBreakKeepsWhatArrived(t *testing.T) {
 	f.wantWhole(id, whole)
 }
 
-// TestBreakLosesNothingThatArrived ends a connection in the middle of a block.
-func TestBreakLosesNothingThatArrived(t *testing.T) {
+// TestDisconnectLosesNoReceivedBytes closes a connection in the middle of a block.
+func TestDisconnectLosesNoReceivedBytes(t *testing.T) {
 	f := start(t)
 	id, whole := f.newUpload("text/plain"), text(1<<20)
 	conn, answer := f.dial("PUT", f.putLink(id), "Upload-Complete: ?1", fmt.Sprintf("Content-Length: %d", len(whole)))
@@ -140,8 +140,8 @@ func TestBreakLosesNothingThatArrived(t *testing.T) {
 	f.wantHere(id, bufferSize+5, "?0", strconv.Itoa(len(whole)))
 }
 
-// TestNewerRequestEndsTheWriter lets a writer stall, and goes on by another connection.
-func TestNewerRequestEndsTheWriter(t *testing.T) {
+// TestNewerRequestInterruptsWriter stalls a writer and continues on another connection.
+func TestNewerRequestInterruptsWriter(t *testing.T) {
 	f := start(t, func(o *Options) { o.Block = 1 << 10 })
 	whole := text(1 << 20)
 	for _, how := range []string{"HEAD", "PATCH", "PUT", "DELETE"} {
@@ -153,7 +153,7 @@ func TestNewerRequestEndsTheWriter(t *testing.T) {
 				u, _ := f.rules.Upload(t.Context(), id)
 				return u.Partial != nil && u.Partial.Offset == bufferSize
 			})
-			fmt.Fprint(conn, whole[bufferSize:bufferSize+5]) // may be read or not
+			fmt.Fprint(conn, whole[bufferSize:bufferSize+5]) // might be read or not
 			switch how {
 			case "HEAD":
 				res := f.do("HEAD", f.putLink(id), "")
@@ -182,7 +182,7 @@ func TestNewerRequestEndsTheWriter(t *testing.T) {
 	}
 }
 
-// TestConcurrentPartsNeverMix sends the same part by many connections at once.
+// TestConcurrentPartsNeverMix concurrently sends the same part on many connections.
 func TestConcurrentPartsNeverMix(t *testing.T) {
 	f := start(t, func(o *Options) { o.Block = 32 << 10 })
 	whole := text(1 << 20)
@@ -255,7 +255,7 @@ func TestContentRange(t *testing.T) {
 	if res := put("bytes */3000", ""); res.status != 200 || !strings.Contains(res.body, sha(whole)) {
 		t.Errorf("asked again: status %d, %s", res.status, res.body)
 	}
-	wantMore(put("bytes 0-0/2", "x"), "bytes=0-0") // another file
+	wantMore(put("bytes 0-0/2", "x"), "bytes=0-0") // a different file
 	f.wantHere(id, 1, "?0", "2")
 }
 
@@ -282,7 +282,7 @@ func TestLengthsThatChangeAreRefused(t *testing.T) {
 	f.wantHere(id, 5, "?0", "10")
 	f.send("PATCH", f.putLink(id), io.MultiReader(strings.NewReader("fgh")),
 		"Content-Type", partialType, "Upload-Offset", "5", "Upload-Complete", "?1").want(t, 400, fault.UploadLength)
-	f.wantHere(id, 8, "?0", "10") // these bytes were right, but not the end
+	f.wantHere(id, 8, "?0", "10") // the bytes were correct, but not the end
 	f.patch(id, 8, "ij", "?1").want(t, 200, "")
 	f.wantWhole(id, "abcdefghij")
 }
@@ -307,7 +307,8 @@ func TestPartsWithoutTheirHeadersAreRefused(t *testing.T) {
 	}
 	patch("Content-Type", partialType, "Upload-Offset", "0", "Upload-Complete", "?1", "Content-Encoding", "gzip").want(t, 415, fault.UnsupportedMediaType)
 	f.wantHere(id, 0, "?0", "")
-	// A field that is not what the draft wants counts as absent: this is a plain PUT.
+	// A field with a value not allowed by the draft counts as absent: this is a plain
+	// PUT.
 	if res := f.do("PUT", f.putLink(id), "plain", "Upload-Complete", "yes"); res.status != 200 || res.header.Get("Upload-Complete") != "" {
 		t.Errorf("status %d, %v", res.status, res.header)
 	}
@@ -348,7 +349,7 @@ func TestDigestsAreChecked(t *testing.T) {
 	}
 }
 
-// TestInterimAnswers asks for 104 as a client of the draft does.
+// TestInterimAnswers requests 104 responses like a client of the draft.
 func TestInterimAnswers(t *testing.T) {
 	f := start(t, func(o *Options) { o.Block = 64 << 10 })
 	whole := text(4 << 20)
@@ -396,8 +397,8 @@ func TestInterimAnswers(t *testing.T) {
 	}
 }
 
-// TestLinkReachesNoOtherUpload uses the link of one upload on what another has.
-func TestLinkReachesNoOtherUpload(t *testing.T) {
+// TestLinkIsLimitedToItsUpload uses the link of one upload on the data of another.
+func TestLinkIsLimitedToItsUpload(t *testing.T) {
 	f := start(t)
 	mine, other := f.newUpload("text/plain"), f.newUpload("text/plain")
 	f.do("PUT", f.putLink(other), "abc", "Upload-Complete", "?0").want(t, 201, "")
@@ -427,9 +428,9 @@ func TestLinkReachesNoOtherUpload(t *testing.T) {
 	f.wantHere(mine, 0, "?0", "")
 }
 
-// TestLostFileBeginsAgain removes the file of a partial, as a restored backup lacks it,
-// or cuts it.
-func TestLostFileBeginsAgain(t *testing.T) {
+// TestLostPartialFileRestartsUpload removes the file of a partial upload, as after a restore from a
+// backup, or truncates it.
+func TestLostPartialFileRestartsUpload(t *testing.T) {
 	for name, lose := range map[string]func(string) error{
 		"gone": os.Remove,
 		"cut":  func(path string) error { return os.Truncate(path, 2) },
@@ -463,14 +464,15 @@ func TestFullDiskKeepsWhatArrived(t *testing.T) {
 	f.do("PUT", f.putLink(unknown), "x", "Upload-Complete", "?0").want(t, 507, fault.StorageFull)
 	f.wantHere(unknown, 3, "?0", "")
 	f.patch(known, 3, whole[3:9], "?0", "Content-Digest", "sha-256=:"+strings.Repeat("A", 43)+"=:").want(t, 400, fault.DigestMismatch)
-	f.patch(known, 3, whole[3:], "?1").want(t, 200, "") // its space was reserved, and what is cut off still is
+	f.patch(known, 3, whole[3:], "?1").want(t, 200, "") // its space remained reserved, even after truncation
 	f.wantWhole(known, whole)
 	f.options.Reserve = 1
 	f.patch(unknown, 3, whole[3:], "?1").want(t, 200, "")
 	f.wantWhole(unknown, whole)
 }
 
-// limited is a Service with a quota. Neither it nor the Dir may find more on the disk.
+// limited is a Service with a quota. Neither it nor the Dir must find more than that on
+// the disk.
 type limited struct {
 	*rules
 	f    *fixture
@@ -507,8 +509,9 @@ func TestQuotaIsAskedBeforeSpaceIsReserved(t *testing.T) {
 	f.wantWhole(id, "abcdef")
 }
 
-// TestFileDeletedWhileItsEndArrives deletes an upload while its last part is under way.
-func TestFileDeletedWhileItsEndArrives(t *testing.T) {
+// TestDeleteDuringLastPart deletes an upload while its last part is being
+// received.
+func TestDeleteDuringLastPart(t *testing.T) {
 	f := start(t)
 	id := f.newUpload("text/plain")
 	f.do("PUT", f.putLink(id), "abc", "Upload-Complete", "?0").want(t, 201, "")

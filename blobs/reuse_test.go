@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConnectionOutlivesDownloads fetches an archive, a file and an upload, whole and
-// in part, over one connection.
+// TestConnectionOutlivesDownloads fetches an archive, a file and an upload, completely
+// and in part, over one connection.
 func TestConnectionOutlivesDownloads(t *testing.T) {
 	f := start(t)
 	job := f.result(someResult)

@@ -11,12 +11,12 @@ import (
 	"molrun/blobs/result"
 )
 
-// pieceSize is how much of a file is sent before the deadline is extended.
+// pieceSize is the number of bytes of a file sent before the deadline is extended.
 const pieceSize = 8 << 20
 
-// sender is the handler's ResponseWriter. It passes files to the connection's
-// ReadFrom piece by piece, so that the kernel copies them (sendfile). It
-// extends the write deadline with each piece and counts the bytes.
+// sender is the handler's ResponseWriter. It passes files to the connection's ReadFrom in
+// pieces, so that the kernel copies them (sendfile). It extends the write deadline with
+// each piece and counts the bytes.
 type sender struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -26,14 +26,14 @@ type sender struct {
 	bytes   int64
 	err     error // the connection's first error
 
-	interrupted atomic.Bool // no more of the body is to be read
+	interrupted atomic.Bool // stop reading the body
 
-	// While withhold416 is set, an answer 416 sets withheld instead of being
-	// sent: http.ServeContent would write it as text.
+	// While withhold416 is set, a 416 response sets withheld instead of being sent:
+	// http.ServeContent would write it as text.
 	withhold416, withheld bool
 }
 
-// rangeSender is content that sends its next n bytes by itself.
+// rangeSender is content that sends its next n bytes itself.
 type rangeSender interface {
 	SendTo(w io.Writer, n int64) (int64, error)
 }
@@ -94,10 +94,10 @@ func (s *sender) ReadFrom(src io.Reader) (int64, error) {
 // onlyWriter hides ReadFrom.
 type onlyWriter struct{ io.Writer }
 
-// sendFile sends the next left bytes of f, fewer if it ends before.
+// sendFile sends the next left bytes of f, or fewer if it ends before.
 func (s *sender) sendFile(f *os.File, left int64) (int64, error) {
-	// What was written so far must be sent before the kernel takes over, and the
-	// connection's ReadFrom does not report when that fails.
+	// Buffered data must be sent before the kernel takes over, and the connection's
+	// ReadFrom does not report a failure to do so.
 	if err := s.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, s.count(0, err)
 	}
@@ -113,8 +113,8 @@ func (s *sender) sendFile(f *os.File, left int64) (int64, error) {
 	return sent, nil
 }
 
-// sendPiece sends the next n bytes of f. It waits for a slow client as long as
-// the client takes any bytes at all.
+// sendPiece sends the next n bytes of f. It waits for a slow client as long as the client
+// accepts any bytes.
 func (s *sender) sendPiece(f *os.File, n int64) (int64, error) {
 	start, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *sender) sendPiece(f *os.File, n int64) (int64, error) {
 	}
 }
 
-// recordStatus records the status that the first byte implies.
+// recordStatus records the status implied by the first byte.
 func (s *sender) recordStatus() {
 	if s.status == 0 {
 		s.status = http.StatusOK
@@ -151,8 +151,8 @@ func (s *sender) count(n int64, err error) error {
 	return err
 }
 
-// extendDeadline lets the next write stall for the idle time. Only writers of
-// tests lack deadlines; on others an error shows at the next write.
+// extendDeadline lets the next write stall for the idle time. Only writers in tests lack
+// deadlines; on others an error surfaces at the next write.
 func (s *sender) extendDeadline() {
 	s.moved = time.Now()
 	_ = s.control.SetWriteDeadline(s.moved.Add(s.idle))
@@ -161,22 +161,23 @@ func (s *sender) extendDeadline() {
 // extendReadDeadline does the same for the next read of the body.
 func (s *sender) extendReadDeadline() {
 	_ = s.control.SetReadDeadline(time.Now().Add(s.idle))
-	if s.interrupted.Load() { // maybe before the line above
+	if s.interrupted.Load() { // possibly set before the line above
 		_ = s.control.SetReadDeadline(longAgo)
 	}
 }
 
-// longAgo is a deadline that has passed.
+// longAgo is a deadline in the past.
 var longAgo = time.Unix(1, 0)
 
-// interrupt ends the reading of the body, from any goroutine while the request lasts.
+// interrupt stops reading the body. It can be called from any goroutine during the
+// request.
 func (s *sender) interrupt() {
 	s.interrupted.Store(true)
 	_ = s.control.SetReadDeadline(longAgo)
 }
 
-// endReading removes the read deadline, so that it cannot end the request while
-// the received file is stored.
+// endReading removes the read deadline, so that it cannot abort the request while the
+// received file is stored.
 func (s *sender) endReading() {
 	_ = s.control.SetReadDeadline(time.Time{})
 }

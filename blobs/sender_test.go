@@ -20,12 +20,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// sendfileChild is the environment variable that names the download of
+// sendfileChild is the environment variable with the name of the download of
 // TestSendfileChild.
 const sendfileChild = "BLOBS_TEST_SENDFILE"
 
-// TestDownloadsUseSendfile runs one download of each kind under strace and adds
-// up the bytes that sendfile moved.
+// TestDownloadsUseSendfile runs one download of each kind under strace and adds up the
+// bytes moved by sendfile.
 func TestDownloadsUseSendfile(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(sendfileChild) != "" {
@@ -59,7 +59,7 @@ func TestDownloadsUseSendfile(t *testing.T) {
 	}
 }
 
-// sendfileBytes is how many bytes of each download only the kernel may touch.
+// sendfileBytes is the number of bytes of each download that must be moved by sendfile.
 var sendfileBytes = map[string]int{"file": 10 << 20, "range": 9 << 20, "archive": 10<<20 + 100_000}
 
 // TestSendfileChild is the traced process of TestDownloadsUseSendfile.
@@ -86,8 +86,8 @@ func TestSendfileChild(t *testing.T) {
 	}
 }
 
-// get sends a GET on a connection with a small buffer, so that the server has to
-// wait for the reader.
+// get sends a GET on a connection with a small buffer, so that the server must wait for
+// the reader.
 func (f *fixture) get(link string) *bufio.Reader {
 	f.t.Helper()
 	conn, answer := f.dial("GET", link)
@@ -95,8 +95,8 @@ func (f *fixture) get(link string) *bufio.Reader {
 	return answer
 }
 
-// TestSlowDownloadCompletes reads so slowly that one piece takes longer than a
-// transfer may stall.
+// TestSlowDownloadCompletes reads so slowly that one piece takes longer than the idle
+// timeout of a transfer.
 func TestSlowDownloadCompletes(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("0123456789abcdef", 12<<20/16)
@@ -119,12 +119,12 @@ func TestSlowDownloadCompletes(t *testing.T) {
 	}
 	err := slowly(time.Second)
 	for idle := 4 * time.Second; err != nil && idle < must.Patience/4; idle *= 4 {
-		err = slowly(idle) // a busy machine may have paused the reader
+		err = slowly(idle) // a busy machine might have paused the reader
 	}
 	must.OK(t, err)
 }
 
-// unlessEOF returns an error that is not the end of a whole body.
+// unlessEOF returns err, or nil for io.EOF.
 func unlessEOF(err error) error {
 	if err == io.EOF {
 		return nil
@@ -144,7 +144,7 @@ func TestStalledDownloadIsAborted(t *testing.T) {
 		}))
 	})
 	content := strings.Repeat("x", 32<<20)
-	f.get(f.getLink(f.stored(content))) // and reads nothing
+	f.get(f.getLink(f.stored(content))) // without reading
 	<-ended
 	f.get(f.archiveLink(f.result(map[string]string{"a": content})))
 	<-ended

@@ -9,14 +9,14 @@ import (
 	"molrun/app/base/durable"
 )
 
-// shard is an open directory in uploads. What is put into it can be made durable, or
-// be removed again, without another descriptor: the process may have none left.
+// shard is an open directory in uploads. Its files can be made durable or removed without
+// another descriptor, of which the process might have none left.
 type shard struct {
 	root *os.Root
 	dir  *os.File
 }
 
-// openShard opens a directory in uploads, and makes it first if need be.
+// openShard opens a directory in uploads, creating it if necessary.
 func (d *Dir) openShard(name string) (*shard, error) {
 	if err := d.makeShard(name); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (d *Dir) openShard(name string) (*shard, error) {
 	return &shard{root, dir}, nil
 }
 
-// makeShard makes a directory in uploads durable before any file in it is.
+// makeShard creates a directory in uploads and makes it durable before any file in it.
 func (d *Dir) makeShard(name string) error {
 	d.shardMu.Lock()
 	defer d.shardMu.Unlock()
@@ -50,8 +50,8 @@ func (d *Dir) makeShard(name string) error {
 	return nil
 }
 
-// keep makes a file of the directory durable, or removes it.
-func (s *shard) keep(name string) error {
+// syncOrRemove makes a file of the directory durable, or removes it on failure.
+func (s *shard) syncOrRemove(name string) error {
 	err := s.dir.Sync()
 	if err != nil {
 		err = errors.Join(err, s.root.Remove(name))
@@ -60,6 +60,6 @@ func (s *shard) keep(name string) error {
 }
 
 func (s *shard) close() {
-	s.dir.Close() // only synced, and that was reported
+	s.dir.Close() // only synced, and errors of that were reported
 	s.root.Close()
 }

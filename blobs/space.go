@@ -15,16 +15,16 @@ import (
 	"molrun/blobs/result"
 )
 
-// Disk returns how full the disk of this directory is. What uploads that are being received
-// may still write counts as used, so that none of it is given to a job, too.
+// Disk returns the free space of the directory's disk. Bytes still to be written by
+// uploads in progress count as used, so that they are not also assigned to a job.
 func (d *Dir) Disk() (app.Disk, error) {
-	promised := d.space.promised.Load() // before the disk is asked: what is written meanwhile counts twice rather than never
+	promised := d.space.promised.Load() // before statfs: bytes written in between count twice, not zero times
 	disk, err := Space(d.path, d.options.Reserve)
 	disk.Free = max(0, disk.Free-promised)
 	return disk, err
 }
 
-// Space returns how full the disk that holds path is. A reserve of 0 means the
+// Space returns the free space of the disk that holds path. A reserve of 0 means the
 // default.
 func Space(path string, reserve int64) (app.Disk, error) {
 	var s syscall.Statfs_t
@@ -42,12 +42,12 @@ func Space(path string, reserve int64) (app.Disk, error) {
 	}, nil
 }
 
-// reservedFiles is how many files at least can still be made when uploads are refused:
-// 1 % of all, but no less than this, except on a very small file system.
+// reservedFiles is the minimum number of files that can still be created when uploads are
+// rejected: 1 % of all, but no fewer than this, except on a very small file system.
 const reservedFiles = 1000
 
-// diskError adds the operation to an error of the file system, and the code if
-// a client can act on it.
+// diskError adds the operation to a file system error, and a code if a client can act on
+// it.
 func diskError(op string, err error) error {
 	if err == nil {
 		return nil
@@ -70,7 +70,7 @@ func diskError(op string, err error) error {
 	return err
 }
 
-// JobSize returns the bytes of all files of a job, 0 if it has none.
+// JobSize returns the total size in bytes of all files of a job, or 0 if it has none.
 func (d *Dir) JobSize(id app.JobID) (size int64, err error) {
 	if _, err := sortid.Parse(string(id)); err != nil {
 		return 0, fmt.Errorf("measure job %q: %w", id, err)
@@ -82,8 +82,8 @@ func (d *Dir) JobSize(id app.JobID) (size int64, err error) {
 				size += info.Size()
 			}
 		}
-		// A file may vanish during the walk, and a program may make its own
-		// directories unreadable.
+		// A file can disappear during the walk, and a program can make its directories
+		// unreadable.
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return nil
 		}
@@ -95,24 +95,23 @@ func (d *Dir) JobSize(id app.JobID) (size int64, err error) {
 	return size, nil
 }
 
-// space lets concurrent uploads together leave the reserve of the disk alone. The reserve
-// lets records be written on a disk that uploads have filled.
+// space ensures that concurrent uploads together respect the free-space threshold. The
+// threshold allows records to be written on a disk that uploads have filled.
 type space struct {
 	mu       sync.Mutex
-	promised atomic.Int64 // bytes that uploads may write and that the disk does not count as used yet; changed under mu
+	promised atomic.Int64 // bytes that uploads can write and that the disk does not yet count as used; changed under mu
 }
 
-// claim is the space that a file takes while it is received. The holder must call
-// release.
+// claim is the space claimed by a file being received. The holder must call release.
 type claim struct {
 	dir       *Dir
-	allocated bool  // the file has all its blocks
-	promised  int64 // its part of those of the Dir
+	allocated bool  // all blocks of the file are allocated
+	promised  int64 // share of Dir.space.promised
 }
 
-// reserve cuts a file to keep bytes and gives it the blocks of length bytes, unless that
-// would leave less than the free-space threshold. On a file system that can't reserve
-// blocks it promises what is missing.
+// reserve truncates a file to keep bytes and allocates blocks for length bytes, unless
+// that would leave less than the free-space threshold. On a file system that cannot
+// allocate blocks it promises the missing space.
 func (c *claim) reserve(f *os.File, keep, length int64) error {
 	c.dir.space.mu.Lock()
 	defer c.dir.space.mu.Unlock()
@@ -126,7 +125,7 @@ func (c *claim) reserve(f *os.File, keep, length int64) error {
 			return err
 		}
 	}
-	if info.Size() > keep { // frees blocks that were reserved, which no other upload may take meanwhile
+	if info.Size() > keep { // frees reserved blocks, which no other upload can take while mu is held
 		if err := f.Truncate(keep); err != nil {
 			return diskError("reserve space", err)
 		}
@@ -135,20 +134,20 @@ func (c *claim) reserve(f *os.File, keep, length int64) error {
 		return nil
 	}
 	if c.allocated, err = preallocate(f, length); err != nil || c.allocated {
-		c.forget(c.promised)
+		c.releasePromised(c.promised)
 	}
 	return diskError("reserve space", err)
 }
 
-// promise is reserve for n bytes more, without blocks.
+// promise raises the promised space to n bytes, without allocating blocks.
 func (c *claim) promise(n int64) error {
 	c.dir.space.mu.Lock()
 	defer c.dir.space.mu.Unlock()
 	return c.promiseLocked(n)
 }
 
-// promiseLocked raises what is promised to n bytes. It refuses if all that is promised would
-// use up the reserve of the disk.
+// promiseLocked raises the promised space to n bytes. It fails if the total promised
+// space would go below the free-space threshold.
 func (c *claim) promiseLocked(n int64) error {
 	more := max(0, n-c.promised)
 	disk, err := c.dir.Disk()
@@ -164,14 +163,15 @@ func (c *claim) promiseLocked(n int64) error {
 	return diskError("check free space", err)
 }
 
-// forget gives back some of what is promised.
-func (c *claim) forget(n int64) {
+// releasePromised releases some of the promised space.
+func (c *claim) releasePromised(n int64) {
 	n = min(n, c.promised)
 	c.promised -= n
 	c.dir.space.promised.Add(-n)
 }
 
-// writeBlocks adds to a file that has no blocks, or not yet, once there is space.
+// writeBlocks appends to a file. If its blocks are not allocated, it first checks that
+// there is space.
 func (c *claim) writeBlocks(f *os.File, b []byte) (n int, err error) {
 	if !c.allocated && len(b) > 0 {
 		if err := c.promise(int64(len(b))); err != nil {
@@ -182,19 +182,19 @@ func (c *claim) writeBlocks(f *os.File, b []byte) (n int, err error) {
 	if !c.allocated {
 		c.dir.space.mu.Lock()
 		defer c.dir.space.mu.Unlock()
-		c.forget(int64(n)) // the disk counts them now
+		c.releasePromised(int64(n)) // the disk counts them now
 	}
 	return n, diskError("receive file", err)
 }
 
-// release gives back what is still promised. It is idempotent.
+// release releases the remaining promised space. It is idempotent.
 func (c *claim) release() {
 	c.dir.space.mu.Lock()
 	defer c.dir.space.mu.Unlock()
-	c.forget(c.promised)
+	c.releasePromised(c.promised)
 }
 
-// blocksOf returns how many bytes a file takes on the disk.
+// blocksOf returns the number of bytes that a file occupies on disk.
 func blocksOf(info os.FileInfo) int64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Blocks * 512

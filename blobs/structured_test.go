@@ -84,7 +84,7 @@ func FuzzContentRange(f *testing.F) {
 		}
 		number := func(n int64) string { return strconv.FormatInt(n, 10) }
 		again := "*/"
-		if !r.Asks() {
+		if !r.IsQuery() {
 			again = number(r.First) + "-" + number(r.Last) + "/"
 			if r.Size() <= 0 || r.Total >= 0 && r.Last >= r.Total {
 				t.Errorf("%q: %+v", text, r)

@@ -11,14 +11,14 @@ import (
 	"molrun/app"
 )
 
-// garbageAge is the age from which Sweep considers a file an orphan. A younger
-// one may be about to be recorded.
+// garbageAge is the age at which CollectGarbage considers a file an orphan. A younger one
+// might be about to be recorded.
 const garbageAge = 24 * time.Hour
 
-// CollectGarbage removes what no record names and returns how many things that were:
-// temporary files and trash of earlier processes, and generations of uploads,
-// partial files and directories of jobs that are a day old and unknown. It may run while
-// requests are served. It leaves names alone that this package never makes.
+// CollectGarbage removes unreferenced files and returns how many it removed: temporary
+// files and trash of earlier processes, and generations of uploads, partial files and job
+// directories that are a day old and not named by any record. It can run while requests
+// are served. It leaves names alone that this package never creates.
 func (d *Dir) CollectGarbage(
 	ctx context.Context,
 	uploadKnown func(id app.UploadID, generation int) bool,
@@ -41,7 +41,7 @@ func (d *Dir) CollectGarbage(
 	before := d.options.Now().Add(-garbageAge)
 	old := func(e fs.DirEntry) bool {
 		info, err := e.Info()
-		return err == nil && info.ModTime().Before(before) // an error means that it has vanished
+		return err == nil && info.ModTime().Before(before) // an error means that it has disappeared
 	}
 	orphans := visitor{
 		upload: func(_ string, e fs.DirEntry, id app.UploadID, generation int) error {

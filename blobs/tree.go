@@ -20,8 +20,8 @@ import (
 	"molrun/blobs/result"
 )
 
-// Tree is the files of a data directory as backup and check see them, even
-// while a service runs on it. Opening one creates and removes nothing.
+// Tree gives backup and check access to the files of a data directory, even while a
+// service runs on it. Opening a Tree creates and removes nothing.
 type Tree struct{ root *os.Root }
 
 // OpenTree opens the data directory.
@@ -38,33 +38,33 @@ func (t *Tree) Close() error { return t.root.Close() }
 
 // File is a file in the data directory that the service depends on.
 type File struct {
-	Path   string // with slashes
+	Path   string // slash-separated
 	Size   int64  // -1 if unknown
 	SHA256 string // in hex, "" if unknown
 
-	// Changing files may grow or be removed while the service runs.
+	// Changing files can grow or be removed while the service runs.
 	Changing bool
 
-	What string // what it belongs to, in the words of users; "" if to nothing
+	Owner string // user-facing name of its owner, or "" if it has none
 }
 
-// String names the file for people.
+// String describes the file for humans.
 func (f File) String() string {
-	if f.What == "" {
+	if f.Owner == "" {
 		return f.Path
 	}
-	return fmt.Sprintf("%s of %s", f.Path, f.What)
+	return fmt.Sprintf("%s of %s", f.Path, f.Owner)
 }
 
 // SecretFile returns the key ring that signs links.
 func SecretFile() File { return File{Path: link.SecretName, Size: -1} }
 
-// UploadFile returns the bytes of an upload, false if none were received.
+// UploadFile returns the file of an upload, or false if no bytes were received.
 func UploadFile(u *app.Upload) (File, bool) {
 	return File{Path: uploadName(u.ID, u.Generation), Size: u.Size, SHA256: u.SHA256}, u.Generation > 0
 }
 
-// Result returns the files of a completed job: its manifest and what that lists.
+// Result returns the files of a completed job: its manifest and the files it lists.
 func (t *Tree) Result(id app.JobID) ([]File, error) {
 	m, data, err := result.ReadManifest(t.root, id)
 	if err != nil {
@@ -80,8 +80,8 @@ func (t *Tree) Result(id app.JobID) ([]File, error) {
 	return files, nil
 }
 
-// Attempt returns the files next to the work directory of a finished attempt:
-// its task, outcome and log, as far as they exist.
+// Attempt returns the files next to the work directory of a finished attempt: its task,
+// outcome and log, as far as they exist.
 func (t *Tree) Attempt(id app.JobID, number int) ([]File, error) {
 	dir := path.Join(result.JobDir(id), strconv.Itoa(number))
 	entries, err := fs.ReadDir(t.root.FS(), dir)
@@ -109,14 +109,14 @@ func (t *Tree) Changing(pattern string) ([]File, error) {
 	return files, err
 }
 
-// Open opens a regular file for reading. It refuses a symbolic link or a pipe.
+// Open opens a regular file for reading. It rejects symbolic links and pipes.
 func (t *Tree) Open(name string) (*os.File, fs.FileInfo, error) {
 	before, err := t.Stat(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is no regular file", name)
+		return nil, nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	f, err := t.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -135,18 +135,18 @@ func (t *Tree) Open(name string) (*os.File, fs.FileInfo, error) {
 // Stat describes a file without opening it.
 func (t *Tree) Stat(name string) (fs.FileInfo, error) { return t.root.Lstat(filepath.FromSlash(name)) }
 
-// Stray is an orphan: a generation of an upload, a partial file or a job's directory
+// Orphan is an orphan: a generation of an upload, a partial file or a job's directory
 // that no record names.
-type Stray struct {
+type Orphan struct {
 	Path    string    `json:"path"`
-	Bytes   int64     `json:"bytes"`   // of all files below it
-	Changed time.Time `json:"changed"` // zero if it has vanished
+	Bytes   int64     `json:"bytes"`   // of all files in it
+	Changed time.Time `json:"changed"` // zero if it has disappeared
 }
 
-// Strays returns the orphans, uploads before jobs, each sorted by path, and foreign: what
-// lies among them under names that this package never makes.
-func (t *Tree) Strays(uploadKnown func(id app.UploadID, generation int) bool, jobKnown func(id app.JobID) bool) (orphans, foreign []Stray, err error) {
-	var uploads, jobs []Stray
+// Orphans returns the orphans, uploads before jobs, each sorted by path, and foreign files
+// and directories: those with names that this package never creates.
+func (t *Tree) Orphans(uploadKnown func(id app.UploadID, generation int) bool, jobKnown func(id app.JobID) bool) (orphans, foreign []Orphan, err error) {
+	var uploads, jobs []Orphan
 	upload := func(name string, _ fs.DirEntry, id app.UploadID, generation int) error {
 		if !uploadKnown(id, generation) {
 			uploads = append(uploads, t.stray(name))
@@ -164,17 +164,17 @@ func (t *Tree) Strays(uploadKnown func(id app.UploadID, generation int) bool, jo
 		other: func(name string) { foreign = append(foreign, t.stray(name)) },
 	}
 	if err := visits.walk(context.Background(), t.root); err != nil {
-		return nil, nil, fmt.Errorf("look for files that no record names: %w", err)
+		return nil, nil, fmt.Errorf("find unreferenced files: %w", err)
 	}
-	for _, found := range [][]Stray{uploads, jobs, foreign} {
-		slices.SortFunc(found, func(a, b Stray) int { return strings.Compare(a.Path, b.Path) })
+	for _, found := range [][]Orphan{uploads, jobs, foreign} {
+		slices.SortFunc(found, func(a, b Orphan) int { return strings.Compare(a.Path, b.Path) })
 	}
 	return append(uploads, jobs...), foreign, nil
 }
 
-// Unknown returns what lies in the data directory itself under names that match none of
-// the patterns of path.Match.
-func (t *Tree) Unknown(patterns []string) (found []Stray, err error) {
+// Unknown returns the entries of the data directory whose names match none of the
+// patterns of path.Match.
+func (t *Tree) Unknown(patterns []string) (found []Orphan, err error) {
 	entries, err := fs.ReadDir(t.root.FS(), ".")
 	for _, e := range entries {
 		known := slices.ContainsFunc(patterns, func(pattern string) bool {
@@ -189,8 +189,8 @@ func (t *Tree) Unknown(patterns []string) (found []Stray, err error) {
 }
 
 // stray measures a file or directory as far as it can be read.
-func (t *Tree) stray(name string) Stray {
-	s := Stray{Path: name}
+func (t *Tree) stray(name string) Orphan {
+	s := Orphan{Path: name}
 	if info, err := t.Stat(name); err == nil {
 		s.Changed = info.ModTime()
 	}
@@ -200,13 +200,13 @@ func (t *Tree) stray(name string) Stray {
 				s.Bytes += info.Size()
 			}
 		}
-		return nil // what can't be read isn't counted
+		return nil // unreadable files are not counted
 	})
 	return s
 }
 
-// SetAside moves a stray into the directory aside of the data directory, under
-// its own path. No service may run.
+// SetAside moves a stray into the directory aside of the data directory, under its own
+// path. No service must be running.
 func (t *Tree) SetAside(name, aside string) error {
 	to := path.Join(aside, name)
 	err := t.root.MkdirAll(filepath.FromSlash(path.Dir(to)), 0o700)

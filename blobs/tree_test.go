@@ -87,7 +87,7 @@ func TestOrphansAreFoundAndQuarantined(t *testing.T) {
 	}
 	tree := openTree(t, dir)
 	strays := func() (paths []string) {
-		found, others, err := tree.Strays(
+		found, others, err := tree.Orphans(
 			func(id app.UploadID, generation int) bool { return id == treeInput && generation == 7 },
 			func(id app.JobID) bool { return id == treeJob },
 		)

@@ -10,14 +10,14 @@ import (
 	"molrun/app/base/limit"
 )
 
-// uploadWriters lets one request at a time write to an upload that arrives in parts. A
-// newer request ends the previous writer, whose connection may be dead without the server
-// having noticed.
+// uploadWriters lets one request at a time write to a resumable upload. A newer request
+// ends the previous writer, whose connection might be dead without the server having
+// noticed.
 type uploadWriters struct {
 	slots limit.Slots // by upload
 
 	mu      sync.Mutex
-	writers map[app.UploadID]*uploadWriter // the newest of each upload that was not ended
+	writers map[app.UploadID]*uploadWriter // newest writer of each upload, unless superseded
 }
 
 // uploadWriter is a request that writes.
@@ -35,8 +35,8 @@ var (
 	errOccupied   = fault.Errorf(fault.Unavailable, "An earlier request is still writing data of this upload; try again in a moment.")
 )
 
-// acquire waits until no other request works on the upload. interrupt ends the reading of
-// this request when a newer one comes; it is nil for a request that ends by itself.
+// acquire waits until no other request works on the upload. interrupt stops reading this
+// request when a newer one arrives; it is nil for a request that does not read a body.
 func (t *uploadWriters) acquire(ctx context.Context, id app.UploadID, interrupt func()) (release func(), err error) {
 	waiting, stop := context.WithTimeoutCause(ctx, finishTime, errOccupied)
 	defer stop()

@@ -15,15 +15,15 @@ import (
 	"molrun/blobs/result"
 )
 
-// visitor is called for what walk finds, with its path.
+// visitor holds the functions that walk calls with each path found.
 type visitor struct {
 	upload  func(name string, e fs.DirEntry, id app.UploadID, generation int) error
 	partial func(name string, e fs.DirEntry, id app.UploadID, generation int) error
 	job     func(name string, e fs.DirEntry, id app.JobID) error
-	other   func(name string) // a name that this package never makes; nil: nothing
+	other   func(name string) // a name that this package never creates; can be nil
 }
 
-// skip passes by a name that this package never makes.
+// skip skips a name that this package never creates.
 func (v visitor) skip(name string) error {
 	if v.other != nil {
 		v.other(name)
@@ -32,7 +32,7 @@ func (v visitor) skip(name string) error {
 }
 
 // walk visits every generation of an upload, every partial file and every job's
-// directory. An error of one visit does not keep it from the others.
+// directory. An error of one visit does not prevent the others.
 func (v visitor) walk(ctx context.Context, root *os.Root) error {
 	uploads := eachEntry(ctx, root, uploadsDir, func(dir string, shard fs.DirEntry) error {
 		if dir == tmpDir {
@@ -46,7 +46,7 @@ func (v visitor) walk(ctx context.Context, root *os.Root) error {
 			visit = v.partial
 		}
 		return eachEntry(ctx, root, dir, func(name string, e fs.DirEntry) error {
-			id, number, _ := strings.Cut(e.Name(), ".") // as uploadName joins them
+			id, number, _ := strings.Cut(e.Name(), ".") // as joined by uploadName
 			generation, err := strconv.Atoi(number)
 			if err != nil || strconv.Itoa(generation) != number {
 				return v.skip(name)
@@ -66,11 +66,11 @@ func (v visitor) walk(ctx context.Context, root *os.Root) error {
 	return errors.Join(uploads, jobs)
 }
 
-// entriesAtOnce is how many names of a directory are in memory at once.
+// entriesAtOnce is the number of directory entries read at a time.
 const entriesAtOnce = 1024
 
-// eachEntry visits the entries of a directory, which may be missing, with their
-// paths. An error of one visit does not keep it from the others.
+// eachEntry visits the entries of a directory, which can be missing, with their paths. An
+// error of one visit does not prevent the others.
 func eachEntry(ctx context.Context, root *os.Root, dir string, visit func(name string, e fs.DirEntry) error) error {
 	f, err := root.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

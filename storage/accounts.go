@@ -35,16 +35,15 @@ func (t tx) PutKey(k *apikey.Key) error {
 	return t.Replace(bucketKeys, []byte(k.ID), withChecksum(value))
 }
 
-// keyChecksum names the last member of a stored API key, user or session, the CRC-32C of
-// the record without it.
+// keyChecksum is the name of the last member of a stored API key, user or session: the
+// CRC-32C of the rest of the record.
 const keyChecksum = "crc32c"
 
 func withChecksum(record []byte) []byte {
 	return strictjson.Append(record, keyChecksum, kv.Checksum(record))
 }
 
-// keyIsSound reports whether a stored API key or user has the checksum that it was stored
-// with.
+// keyIsSound reports whether a stored API key, user or session matches its checksum.
 func keyIsSound(value []byte) bool {
 	end := bytes.LastIndex(value, []byte(`,"`+keyChecksum+`":`))
 	if end < 0 {
@@ -112,8 +111,8 @@ func (t tx) DeleteShare(id app.ShareID) error {
 	return shares.Delete(t.Tx, idOf(id), old)
 }
 
-// Shares walks the shares of an organization, oldest first. They may be deleted during
-// the walk.
+// Shares iterates over the shares of an organization, oldest first. The caller can delete
+// them during the iteration.
 func (t tx) Shares(organization string) iter.Seq2[*app.Share, error] {
 	return func(yield func(*app.Share, error) bool) {
 		var ids []sortid.ID
@@ -136,7 +135,7 @@ func (t tx) Shares(organization string) iter.Seq2[*app.Share, error] {
 
 const indexSharesOrganization = "shares.organization"
 
-// shareOrganization: organization, id.
+// shareOrganization indexes shares by organization, id.
 func shareOrganization(id sortid.ID, s *app.Share) []kv.Entry {
 	return []kv.Entry{{Key: kv.Key{}.Text(s.Organization).ID(id)}}
 }
@@ -215,19 +214,19 @@ func (t tx) PutSession(s *apikey.Session) error {
 	return t.Replace(bucketSessions, sessionKey(s.Holder, s.Hash), withChecksum(value))
 }
 
-// DeleteSession removes a session, if it is there.
+// DeleteSession removes a session if it exists.
 func (t tx) DeleteSession(holder, hash string) error {
 	return t.Delete(bucketSessions, sessionKey(holder, hash))
 }
 
-// Sessions walks the sessions of a holder, or all of them.
+// Sessions iterates over the sessions of a holder, or over all sessions if holder is "".
 func (t tx) Sessions(holder string) iter.Seq2[*apikey.Session, error] {
 	return func(yield func(*apikey.Session, error) bool) {
 		var prefix kv.Key
 		if holder != "" {
 			prefix = prefix.Text(holder)
 		}
-		var all []*apikey.Session // they may be deleted during the walk
+		var all []*apikey.Session // callers can delete during the iteration
 		for _, value := range t.Ascend(bucketSessions, prefix) {
 			s, err := readSession(value)
 			if err != nil {

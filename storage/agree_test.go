@@ -25,7 +25,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// agree compares the answers of tx with those of the model.
+// agree compares the results of tx with those of the model.
 func agree(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	agreeJobs(t, tx, s)
@@ -37,7 +37,7 @@ func agree(t *testing.T, tx app.Tx, s *simulation) {
 	agreeAccounts(t, tx, s)
 }
 
-// wantSame reports a difference. It compares first: descriptions are slow.
+// wantSame reports a difference. It compares before it diffs because diffs are slow.
 func wantSame(t *testing.T, what string, got any, err error, want any) {
 	t.Helper()
 	if err != nil || !reflect.DeepEqual(want, got) {
@@ -79,7 +79,7 @@ func agreeJobs(t *testing.T, tx app.Tx, s *simulation) {
 	wantSame(t, "claims", collect(t, tx.Claims()), nil, claims)
 }
 
-// collect returns what a walk yields.
+// collect returns the values of an iterator.
 func collect[T any](t *testing.T, walk iter.Seq2[T, error]) (all []T) {
 	t.Helper()
 	for v, err := range walk {
@@ -137,7 +137,7 @@ func agreeListings(t *testing.T, tx app.Tx, s *simulation) {
 	}
 }
 
-// labelFilter narrows a filter by what people write on jobs, and by time.
+// labelFilter adds random tags, search texts and times to a filter.
 func labelFilter(r *rand.Rand, f *app.JobFilter) {
 	for range max(0, r.IntN(4)-1) {
 		f.Tags = append(f.Tags, pick(r, someTags))
@@ -158,7 +158,7 @@ func labelFilter(r *rand.Rand, f *app.JobFilter) {
 	f.Ascending = r.IntN(3) == 0
 }
 
-// agreePages reads a listing to its end, from its beginning or anywhere.
+// agreePages pages through a listing, from its beginning or from a random position.
 func agreePages(t *testing.T, tx app.Tx, s *simulation, f app.JobFilter) {
 	t.Helper()
 	want := s.listed(f)
@@ -209,7 +209,7 @@ func agreePages(t *testing.T, tx app.Tx, s *simulation, f app.JobFilter) {
 	}
 }
 
-// positionOf returns the position behind a job in the listing of a filter.
+// positionOf returns the position after a job in the listing of a filter.
 func positionOf(f app.JobFilter, j *app.Job) app.Position {
 	k := kv.Key{}
 	if f.ByCompletion {
@@ -218,7 +218,7 @@ func positionOf(f app.JobFilter, j *app.Job) app.Position {
 	return app.Position(k.ID(idOf(j.ID)))
 }
 
-// agreeQueue gives random answers to visits and follows them in the model.
+// agreeQueue returns random results from visits and applies the same ones to the model.
 func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	for _, executor := range someExecutors {
@@ -251,8 +251,7 @@ func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 	agreeNeeded(t, tx, s)
 }
 
-// agreeLines compares the numbers of waiting jobs with the queue in the order of
-// visits.
+// agreeLines compares the numbers of waiting jobs with the queue in visiting order.
 func agreeLines(t *testing.T, tx app.Tx, executor string, queue []*app.Job) {
 	t.Helper()
 	var want []app.QueueLine
@@ -340,7 +339,7 @@ func agreeUploads(t *testing.T, tx app.Tx, s *simulation) {
 	}
 }
 
-// agreeUsage adds up all records.
+// agreeUsage compares usage with the sum over all records.
 func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	total, ofUser := map[string]app.Usage{}, map[[2]string]app.Usage{}
@@ -399,7 +398,7 @@ func agreeUsage(t *testing.T, tx app.Tx, s *simulation) {
 	wantSame(t, "shares", got, nil, shares)
 }
 
-// agreeStatuses counts all jobs but subjobs.
+// agreeStatuses compares status counts with the sum over all jobs except subjobs.
 func agreeStatuses(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	for _, organization := range someOrganizations {
@@ -426,7 +425,7 @@ func agreeStatuses(t *testing.T, tx app.Tx, s *simulation) {
 	}
 }
 
-// agreeFinished compares the jobs that retention may delete.
+// agreeFinished compares the jobs that retention is allowed to delete.
 func agreeFinished(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	expirable := func(organization, email string, status app.Status) (all []app.Ended) {

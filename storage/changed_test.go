@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,19 +14,19 @@ import (
 	"molrun/app/test/must"
 )
 
-// sha256Hex is the name under which the text of an algorithm file is stored.
+// sha256Hex returns the key under which an algorithm file is stored.
 func sha256Hex(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// place is a byte of a stored value.
+// place is the position of one byte of a stored value.
 type place struct {
 	bucket, key string
 	at          int
 }
 
-// places returns every byte of every record of a closed database.
+// places returns the positions of all bytes of all records of a closed database.
 func places(t *testing.T, path string) (all []place) {
 	t.Helper()
 	edit(t, path, func(tx *bolt.Tx) error {
@@ -47,7 +46,7 @@ func places(t *testing.T, path string) (all []place) {
 	return all
 }
 
-// flip changes a bit; the second time it restores it.
+// flip inverts a bit; a second call restores it.
 func (p place) flip(t *testing.T, path string) {
 	t.Helper()
 	edit(t, path, func(tx *bolt.Tx) error {
@@ -57,7 +56,7 @@ func (p place) flip(t *testing.T, path string) {
 	})
 }
 
-// problems returns what a check of a closed database finds.
+// problems returns what a check of a closed database reports.
 func problems(t *testing.T, path string) string {
 	t.Helper()
 	r, err := OpenReadOnly(path)
@@ -103,7 +102,7 @@ func TestRepairNeverMakesADamagedRecordLookSound(t *testing.T) {
 	})
 	report, err := Repair(t.Context(), path, Options{})
 	must.OK(t, err)
-	if report.Count != 1 || !strings.Contains(report.Problems[0].Text, fmt.Sprintf("%s has another checksum", jobIDText(1))) {
+	if report.Count != 1 || !strings.Contains(report.Problems[0].Text, "checksum mismatch in "+jobIDText(1)) {
 		t.Errorf("after the repair: %+v", report)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"molrun/storage/kv"
 )
 
-// checkJobs checks what holds between records, beyond their indexes.
-func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Findings) error {
+// checkJobs checks the invariants between records that indexes do not cover.
+func checkJobs(ctx context.Context, t *kv.Tx, found *kv.ProblemList) error {
 	checkAccounts(t, found)
 	checkUsers(t, found)
 	checkSessions(t, found)
@@ -26,69 +26,69 @@ func checkJobs(ctx context.Context, t *kv.Tx, found *kv.Findings) error {
 	return ctx.Err()
 }
 
-// checkAccounts finds changed API keys and algorithm files.
-func checkAccounts(t *kv.Tx, found *kv.Findings) {
+// checkAccounts reports corrupted API keys and algorithm files.
+func checkAccounts(t *kv.Tx, found *kv.ProblemList) {
 	for id, value := range t.Ascend(bucketKeys, nil) {
 		k, err := readKey(string(id), value)
 		switch {
 		case err != nil:
 			found.Addf("%v", err)
 		case k.ID != string(id):
-			found.Addf("API key %s is stored under another ID", k.ID)
+			found.Addf("API key %s is stored under a different ID", k.ID)
 		case !keyIsSound(value):
-			found.Addf("API key %s has another checksum than when it was stored", id)
+			found.Addf("checksum mismatch in API key %s", id)
 		}
 	}
 	for name, text := range t.Ascend(bucketDefinitions, nil) {
 		if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != string(name) {
-			found.Addf("the algorithm file with digest %s has other bytes than were stored", name)
+			found.Addf("the algorithm file with digest %s has changed content", name)
 		}
 	}
 }
 
-// checkUsers finds changed records of users.
-func checkUsers(t *kv.Tx, found *kv.Findings) {
+// checkUsers reports corrupted user records.
+func checkUsers(t *kv.Tx, found *kv.ProblemList) {
 	for key, value := range t.Ascend(bucketUsers, nil) {
 		u, err := readUser(fmt.Sprintf("%q", key), value)
 		switch {
 		case err != nil:
 			found.Addf("%v", err)
 		case !bytes.Equal(key, userKey(u.Organization, u.Email)):
-			found.Addf("user %s is stored under another name", u.Email)
+			found.Addf("user %s is stored under a different key", u.Email)
 		case !keyIsSound(value):
-			found.Addf("user %s has another checksum than when it was stored", u.Email)
+			found.Addf("checksum mismatch in the record of user %s", u.Email)
 		}
 	}
 }
 
-// checkSessions finds changed records of sessions.
-func checkSessions(t *kv.Tx, found *kv.Findings) {
+// checkSessions reports corrupted session records.
+func checkSessions(t *kv.Tx, found *kv.ProblemList) {
 	for key, value := range t.Ascend(bucketSessions, nil) {
 		s, err := readSession(value)
 		switch {
 		case err != nil:
 			found.Addf("%v", err)
 		case !bytes.Equal(key, sessionKey(s.Holder, s.Hash)):
-			found.Addf("a session of %s is stored under another name", s.Holder)
+			found.Addf("a session of %s is stored under a different key", s.Holder)
 		case !keyIsSound(value):
-			found.Addf("a session of %s has another checksum than when it was stored", s.Holder)
+			found.Addf("checksum mismatch in a session of %s", s.Holder)
 		}
 	}
 }
 
-// checkPrivate finds private parts without a job. A job without a private part
-// can't be read, which the table's check reports.
-func checkPrivate(t *kv.Tx, found *kv.Findings) {
+// checkPrivate reports private parts without a job. A job without a private part is
+// unreadable, which the table's check reports.
+func checkPrivate(t *kv.Tx, found *kv.ProblemList) {
 	jobs := t.Beside(bucketJobs)
 	for id := range t.Ascend(bucketJobsPrivate, nil) {
 		if jobs.At(id) == nil {
-			found.Addf("%s: %x belongs to no job", bucketJobsPrivate, []byte(id))
+			found.Addf("%s: no job for %x", bucketJobsPrivate, []byte(id))
 		}
 	}
 }
 
-// checkNames finds two jobs of one name.
-func checkNames(t *kv.Tx, found *kv.Findings) {
+// checkNames reports jobs that share a name.
+func checkNames(t *kv.Tx, found *kv.ProblemList) {
 	var last kv.Key
 	for k := range t.Ascend(indexJobsName, nil) {
 		id, err := k.LastID()
@@ -98,7 +98,7 @@ func checkNames(t *kv.Tx, found *kv.Findings) {
 		}
 		name := k[:len(k)-sortid.Size]
 		if bytes.Equal(name, last) {
-			found.Addf("job %s has another's name", id)
+			found.Addf("job %s has the same name as another job", id)
 		}
 		last = name
 	}
@@ -107,12 +107,12 @@ func checkNames(t *kv.Tx, found *kv.Findings) {
 // batch is a batch with the counts of its rows.
 type batch struct {
 	parent *app.Job
-	row    *app.Job // any one: they share organization and user
-	types  bool     // the rows have several types
+	row    *app.Job // any row: all share organization and user
+	types  bool     // the rows have more than one type
 	counts app.Counts
 }
 
-// batches are those that there are, by their IDs.
+// batches maps IDs to batches.
 type batches map[app.JobID]*batch
 
 func (b batches) of(id app.JobID) *batch {
@@ -122,8 +122,8 @@ func (b batches) of(id app.JobID) *batch {
 	return b[id]
 }
 
-// count counts a job as a row of its batch, and notes what batches there are.
-func (b batches) count(j *app.Job, found *kv.Findings) {
+// count adds a job to the counts of its batch, and registers the job if it is a batch.
+func (b batches) count(j *app.Job, found *kv.ProblemList) {
 	if j.IsBatch() {
 		b.of(j.ID).parent = j
 	}
@@ -132,8 +132,8 @@ func (b batches) count(j *app.Job, found *kv.Findings) {
 	}
 }
 
-// checkRecords reports impossible states, and batches that count their rows wrong.
-func checkRecords(found *kv.Findings) (record func(sortid.ID, *app.Job), end func()) {
+// checkRecords reports impossible states and batches with wrong row counts.
+func checkRecords(found *kv.ProblemList) (record func(sortid.ID, *app.Job), end func()) {
 	all := batches{}
 	record = func(id sortid.ID, j *app.Job) {
 		checkState(id, j, found)
@@ -147,10 +147,10 @@ func checkRecords(found *kv.Findings) (record func(sortid.ID, *app.Job), end fun
 	return record, end
 }
 
-// checkState finds a job that no runner would start or watch.
-func checkState(id sortid.ID, j *app.Job, found *kv.Findings) {
+// checkState reports a job that no runner would start or watch.
+func checkState(id sortid.ID, j *app.Job, found *kv.ProblemList) {
 	if idOf(j.ID) != id {
-		found.Addf("job %s is stored under another ID", j.ID)
+		found.Addf("job %s is stored under a different ID", j.ID)
 	}
 	switch {
 	case !j.Status.Valid():
@@ -162,7 +162,7 @@ func checkState(id sortid.ID, j *app.Job, found *kv.Findings) {
 	}
 }
 
-func (b *batch) countRow(j *app.Job, found *kv.Findings) {
+func (b *batch) countRow(j *app.Job, found *kv.ProblemList) {
 	*b.counts.Of(j.Status)++
 	if b.row == nil {
 		b.row = j
@@ -173,12 +173,12 @@ func (b *batch) countRow(j *app.Job, found *kv.Findings) {
 	b.types = b.types || j.Type != b.row.Type
 }
 
-func (b *batch) checkRow(id app.JobID, found *kv.Findings) {
+func (b *batch) checkRow(id app.JobID, found *kv.ProblemList) {
 	switch {
 	case b.parent == nil:
-		found.Addf("subjob %s belongs to no batch", b.row.ID)
+		found.Addf("no batch for subjob %s", b.row.ID)
 	case *b.parent.Counts != b.counts:
-		found.Derivef("batch %s counts %s, its subjobs are %s", id, countsText(*b.parent.Counts), countsText(b.counts))
+		found.AddDerivablef("batch %s counts %s, its subjobs are %s", id, countsText(*b.parent.Counts), countsText(b.counts))
 	case b.row != nil && !sameOrigin(b.parent, b.row):
 		found.Addf("subjob %s differs from its batch in organization or user", b.row.ID)
 	case b.parent.Type != "" && b.row != nil && (b.types || b.parent.Type != b.row.Type):
@@ -194,9 +194,9 @@ func sameOrigin(a, b *app.Job) bool {
 	return a.Organization == b.Organization && a.Email == b.Email
 }
 
-// checkDependants finds jobs that would wait forever, because the status of another job is
-// never propagated to them.
-func checkDependants(t *kv.Tx, found *kv.Findings) {
+// checkDependants reports jobs that would wait forever because the status of another job
+// is never propagated to them.
+func checkDependants(t *kv.Tx, found *kv.ProblemList) {
 	for k := range t.Ascend(indexJobsDependant, nil) {
 		if len(k) != 2*sortid.Size+1 {
 			continue // reported by the table's check
@@ -207,12 +207,12 @@ func checkDependants(t *kv.Tx, found *kv.Findings) {
 		case errors.Is(err, fault.NotFound) && how != app.FailedWith:
 			found.Addf("a job waits for job %s, which does not exist", sortid.ID(k[:sortid.Size]))
 		case err == nil && !d.Private.Unpropagated && slices.Contains(d.AffectedDependants(), how):
-			found.Derivef("job %s is %s, and a job that depends on it is not told", d.ID, d.Status)
+			found.AddDerivablef("job %s is %s, but its status was not propagated to a dependent job", d.ID, d.Status)
 		}
 	}
 }
 
-// repairDependants has the service propagate the status of every job to its dependants.
+// repairDependants has the service propagate the status of every job to its dependents.
 func repairDependants(t *kv.Tx) error {
 	for k := range t.Ascend(indexJobsDependant, nil) {
 		d, err := present(readJob(t, sortid.ID(k[:sortid.Size])))
@@ -230,17 +230,18 @@ func repairDependants(t *kv.Tx) error {
 	return nil
 }
 
-// repairJobs stores the right counts of batches, and which statuses are still to be propagated.
+// repairJobs corrects the counts of batches and marks the statuses still to be
+// propagated.
 func repairJobs(ctx context.Context, t *kv.Tx) error {
 	return errors.Join(repairBatches(ctx, t), repairDependants(t))
 }
 
-// repairBatches stores the right counts of batches.
+// repairBatches corrects the counts of batches.
 func repairBatches(ctx context.Context, t *kv.Tx) error {
 	all := batches{}
 	count := func(_ sortid.ID, j *app.Job, err error) bool {
-		if err == nil { // the check reports it
-			all.count(j, new(kv.Findings))
+		if err == nil { // an error is reported by the check
+			all.count(j, new(kv.ProblemList))
 		}
 		return true
 	}

@@ -16,21 +16,21 @@ import (
 	"molrun/storage/kv"
 )
 
-// damages are ways to damage the sample, with the findings of a check. Those
-// that only damage what follows from records can be repaired.
+// damages lists ways to damage the sample, with the issues that a check reports. Damage
+// to derived data only is repairable.
 var damages = []struct {
 	name, message string
 	repairable    bool
 	damage        func(*bolt.Tx) error
 }{
 	{"nothing", "", true, func(*bolt.Tx) error { return nil }},
-	{"lost index entry", "jobs.lists lacks an entry", true, func(tx *bolt.Tx) error {
+	{"lost index entry", "jobs.lists is missing an entry", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, indexJobsList).Delete(firstKey(tx, indexJobsList))
 	}},
 	{"stray index entry", "jobs.claimed has 2 entries, its records have 1", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, indexJobsClaimed).Put(key(1), nil)
 	}},
-	{"wrong value in the queue", "jobs.queue has another value", true, func(tx *bolt.Tx) error {
+	{"wrong value in the queue", "jobs.queue has a wrong value", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, indexJobsQueue).Put(firstKey(tx, indexJobsQueue), []byte{2, 2, 2})
 	}},
 	{"missing index", "uploads.name is missing", true, func(tx *bolt.Tx) error {
@@ -57,7 +57,7 @@ var damages = []struct {
 	{"deleted upload in the index", "uploads.name has", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, bucketUploads).Delete(key(50))
 	}},
-	{"private part of no job", "belongs to no job", false, func(tx *bolt.Tx) error {
+	{"private part of no job", ": no job for ", false, func(tx *bolt.Tx) error {
 		return bucketOf(tx, bucketJobsPrivate).Put(key(9), []byte("{}"))
 	}},
 	{"lost private part", "read the private part", false, func(tx *bolt.Tx) error {
@@ -66,16 +66,16 @@ var damages = []struct {
 	{"record that is not JSON", "read the record", false, func(tx *bolt.Tx) error {
 		return errors.Join(bucketOf(tx, bucketJobs).Put(key(1), []byte("{")), bucketOf(tx, indexJobsClaimed).Put(key(1), nil))
 	}},
-	{"changed bit in a record", "has another checksum", false, func(tx *bolt.Tx) error {
+	{"changed bit in a record", ": checksum mismatch in ", false, func(tx *bolt.Tx) error {
 		return editRecord(tx, 1, "job-1", "job-0")
 	}},
 	{"lost checksum", "jobs.checksum lacks", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, "jobs.checksum").Delete(key(1))
 	}},
-	{"lost count of what was spent", "lacks 1 uploads", true, func(tx *bolt.Tx) error {
+	{"lost count of what was spent", "is missing 1 uploads", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, spentByUploads).Delete(firstKey(tx, spentByUploads))
 	}},
-	{"record with another ID", "stored under another ID", false, func(tx *bolt.Tx) error {
+	{"record with another ID", "stored under a different ID", false, func(tx *bolt.Tx) error {
 		return editRecord(tx, 1, jobIDText(1), jobIDText(2))
 	}},
 	{"unknown status", `has status "LOST"`, false, func(tx *bolt.Tx) error {
@@ -87,25 +87,25 @@ var damages = []struct {
 	{"wrong count", "counts 5 queued, 0 running", true, func(tx *bolt.Tx) error {
 		return editRecord(tx, 10, `"QUEUED":2`, `"QUEUED":5`)
 	}},
-	{"subjobs without a batch", "belongs to no batch", false, func(tx *bolt.Tx) error {
+	{"subjobs without a batch", "no batch for subjob", false, func(tx *bolt.Tx) error {
 		return errors.Join(bucketOf(tx, bucketJobs).Delete(key(10)), bucketOf(tx, bucketJobsPrivate).Delete(key(10)))
 	}},
-	{"name in the index twice", "has another's name", true, func(tx *bolt.Tx) error {
+	{"name in the index twice", "has the same name as another job", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, indexJobsName).Put(nameKey("lab", "job-1").ID(testID(3)), nil)
 	}},
 	{"missing users", "the records users are missing", false, func(tx *bolt.Tx) error {
 		return tx.DeleteBucket([]byte(bucketUsers))
 	}},
-	{"user with another role", "user ann@lab.example has another checksum", false, func(tx *bolt.Tx) error {
+	{"user with another role", "checksum mismatch in the record of user ann@lab.example", false, func(tx *bolt.Tx) error {
 		return replace(tx, bucketUsers, userKey("lab", "ann@lab.example"), "viewer", "member")
 	}},
-	{"user under another name", "is stored under another name", false, func(tx *bolt.Tx) error {
+	{"user under another name", "is stored under a different key", false, func(tx *bolt.Tx) error {
 		return bucketOf(tx, bucketUsers).Put(userKey("lab", "bob@lab.example"), bucketOf(tx, bucketUsers).Get(firstKey(tx, bucketUsers)))
 	}},
 	{"user that is not JSON", "read user", false, func(tx *bolt.Tx) error {
 		return bucketOf(tx, bucketUsers).Put(firstKey(tx, bucketUsers), []byte("{"))
 	}},
-	{"floor below a record", "above the floor", true, func(tx *bolt.Tx) error {
+	{"floor below a record", "above the high-water mark", true, func(tx *bolt.Tx) error {
 		return bucketOf(tx, kv.Meta).Put([]byte("floor"), key(2))
 	}},
 }
@@ -126,7 +126,7 @@ func editRecord(tx *bolt.Tx, n int, old, now string) error {
 	return replace(tx, bucketJobs, key(n), old, now)
 }
 
-// replace changes a text within a value.
+// replace replaces a text within a value.
 func replace(tx *bolt.Tx, bucket string, key []byte, old, now string) error {
 	value := bucketOf(tx, bucket).Get(key)
 	if !bytes.Contains(value, []byte(old)) {
@@ -161,8 +161,8 @@ func TestWalksOfASnapshotTellThatTheyWereCutShort(t *testing.T) {
 	}
 }
 
-// A repair derives from records, and changes nothing else.
-func TestDamageIsFoundAndWhatCanBeDerivedIsRepaired(t *testing.T) {
+// A repair rebuilds derived data from records and changes nothing else.
+func TestCheckReportsDamageAndRepairFixesDerivedData(t *testing.T) {
 	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
 			path := damaged(t, tt.damage)
@@ -173,7 +173,7 @@ func TestDamageIsFoundAndWhatCanBeDerivedIsRepaired(t *testing.T) {
 				}
 			}
 			wantFound(problems(t, path))
-			if !strings.HasPrefix(tt.name, "missing") { // Open would build it, or has nothing to read
+			if !strings.HasPrefix(tt.name, "missing") { // Open would rebuild it or fail
 				s := openAt(t, path, Options{})
 				wantFound(textOf(s.Check(t.Context())))
 				must.OK(t, s.Close())
@@ -199,7 +199,7 @@ func TestDamageIsFoundAndWhatCanBeDerivedIsRepaired(t *testing.T) {
 	}
 }
 
-// textOf returns the text of an error, "" of none.
+// textOf returns the text of an error, or "" for nil.
 func textOf(err error) string {
 	if err == nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// grown returns a closed database with free pages.
+// grown returns the path of a closed database with free pages.
 func grown(t *testing.T) string {
 	t.Helper()
 	path := newPath(t)

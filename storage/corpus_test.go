@@ -19,17 +19,17 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// The corpus of damaged databases: each is a sound one of corpusJobs jobs with
-// one fault. Either a start fails and leaves the file alone, or all records are
-// there, or someone is told: by a warning at the start, by the store when it
-// meets the damage, or by a check. No record may be missing without a word.
+// Each damaged database of the corpus is an intact one of corpusJobs jobs with a single
+// defect. Either opening it fails and leaves the file unchanged, or all records are
+// present, or the damage is reported: by a warning on open, by the store on encountering
+// it, or by a check. No record may disappear silently.
 const corpusJobs = 40
 
 const page = 4096
 
-// sound returns a sound database with the files beside it by their suffix, the
-// jobs in it, and the number of pages in use. It cuts off the free space at the
-// end, which takes most of the time to write.
+// sound returns an intact database and its companion files by suffix, its jobs, and the
+// number of pages in use. It truncates the free space at the end, which would take most
+// of the time to write.
 func sound(t *testing.T) (files map[string][]byte, jobs map[app.JobID]string, pages int) {
 	t.Helper()
 	path := newPath(t)
@@ -70,17 +70,17 @@ func readAll(t *testing.T, path string) map[app.JobID]string {
 	return jobs
 }
 
-// What happened to a damaged database.
+// Outcomes of opening a damaged database.
 const (
-	refusedAtStart = "refused at the start"
+	refusedAtStart = "rejected on open"
 	warnedAtStart  = "warned at the start"
-	metByStore     = "met by the store"
+	metByStore     = "encountered by the store"
 	foundByCheck   = "found by check"
 	unharmed       = "unharmed"
 	silent         = "lost or altered silently"
 )
 
-// verdict opens a database and returns what happened.
+// verdict opens a database and returns the outcome.
 func verdict(t *testing.T, path string, want map[app.JobID]string) string {
 	t.Helper()
 	before, _ := os.ReadFile(path)
@@ -95,13 +95,13 @@ func verdict(t *testing.T, path string, want map[app.JobID]string) string {
 		}
 		return refusedAtStart
 	}
-	defer func() { _ = s.Close() }() // it may be broken
+	defer func() { _ = s.Close() }() // it can fail on damage
 	have, readErr := recordsOf(s)
 	switch {
 	case said != "":
 		return said
 	case readErr != nil:
-		return foundByCheck // by the reader
+		return foundByCheck // by reading
 	}
 	_ = s.Close()
 	if r, err := OpenReadOnly(path); err != nil {
@@ -122,7 +122,7 @@ func compare(have, want map[app.JobID]string) string {
 	return silent
 }
 
-// recordsOf reads all jobs like a listing.
+// recordsOf reads all jobs as a listing does.
 func recordsOf(s *Store) (have map[app.JobID]string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -141,7 +141,7 @@ func recordsOf(s *Store) (have map[app.JobID]string, err error) {
 	return have, err
 }
 
-// damage is a way to spoil a file of pages.
+// damage is a way to corrupt a database file.
 type damage struct {
 	name  string
 	spoil func(path string, data []byte) error
@@ -151,7 +151,7 @@ func rewritten(change func(data []byte) []byte) func(string, []byte) error {
 	return func(path string, data []byte) error { return os.WriteFile(path, change(bytes.Clone(data)), 0o600) }
 }
 
-// corpus returns the damages for a file of so many pages.
+// corpus returns the damages for a file with this many pages.
 func corpus(pages int) []damage {
 	all := []damage{
 		{"nothing", rewritten(func(d []byte) []byte { return d })},

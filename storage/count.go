@@ -8,7 +8,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// count is a bucket with the number of records by key.
+// count is a bucket of record counts by key.
 type count[T any] struct {
 	bucket string
 	of     func(v *T) kv.Key
@@ -17,8 +17,8 @@ type count[T any] struct {
 // Name returns the name of the bucket.
 func (c count[T]) Name() string { return c.bucket }
 
-// Follow counts a change of a record.
-func (c count[T]) Follow(t *kv.Tx, _ sortid.ID, old, now *T) error {
+// Follow updates the counts for a changed record.
+func (c count[T]) Apply(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	if old != nil {
 		if err := c.add(t, c.of(old), -1); err != nil {
 			return err
@@ -38,25 +38,25 @@ func (c count[T]) add(t *kv.Tx, k kv.Key, n int) error {
 	return t.Put(c.bucket, k, binary.AppendVarint(nil, int64(n)))
 }
 
-// countAt returns the number under a key, 0 if there is none.
+// countAt returns the count for a key, or 0 if it has none.
 func countAt(t *kv.Tx, bucket string, k kv.Key) int {
 	n, _ := binary.Varint(t.Bucket(bucket).Get(k))
 	return int(n)
 }
 
-// Check counts the records and compares.
-func (c count[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
+// Check recounts the records and reports differences.
+func (c count[T]) Check(t *kv.Tx, found *kv.ProblemList) (record func(sortid.ID, *T), end func(context.Context) error) {
 	counted := map[string]int{}
 	record = func(_ sortid.ID, v *T) { counted[string(c.of(v))]++ }
 	end = func(context.Context) error {
 		for k := range t.Ascend(c.bucket, nil) {
 			if have := countAt(t, c.bucket, k); have != counted[string(k)] {
-				found.Derivef("the count %s of %s is %d, there are %d", c.bucket, k.Owner(), have, counted[string(k)])
+				found.AddDerivablef("the count %s for %s is %d; it should be %d", c.bucket, k.Owner(), have, counted[string(k)])
 			}
 			delete(counted, string(k))
 		}
 		for k, n := range counted {
-			found.Derivef("the count %s of %s is missing, there are %d", c.bucket, kv.Key(k).Owner(), n)
+			found.AddDerivablef("the count %s for %s is missing; it should be %d", c.bucket, kv.Key(k).Owner(), n)
 		}
 		return nil
 	}

@@ -13,9 +13,9 @@ import (
 	"molrun/storage/kv"
 )
 
-// addDeliveries adds the deliveries of a change to the receivers that asked for it; most
-// changes have none. It runs in the transaction that stores the change, so that no
-// delivery is lost or made up.
+// addDeliveries adds deliveries of a change for the receivers that requested them; most
+// changes have none. It runs in the transaction that stores the change, so no delivery is
+// lost or spurious.
 func addDeliveries(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
 	for _, event := range delivery.EventsOf(old, e) {
 		all, err := event.RequestedDeliveries()
@@ -46,8 +46,8 @@ func addDeliveries(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
 	return nil
 }
 
-// newDeliveryID returns an ID above those of all deliveries of the same moment: what happens
-// first is sent first, and is first in the log.
+// newDeliveryID returns an ID greater than those of all deliveries of the same
+// millisecond, so that deliveries are sent and logged in the order of their events.
 func newDeliveryID(t *kv.Tx, at time.Time) string {
 	var highest sortid.ID
 	moment := sortid.First(at)
@@ -114,7 +114,7 @@ func (t tx) DeleteHook(id string) error {
 			return err
 		}
 	}
-	key, _ := sortid.Parse(id) // it was found
+	key, _ := sortid.Parse(id) // cannot fail: Hook parsed it
 	return hooks.Delete(t.Tx, key, h)
 }
 
@@ -137,7 +137,7 @@ func readDelivery(t *kv.Tx, id sortid.ID) (*notice.Delivery, error) {
 
 func noDelivery(id string) error { return fault.Errorf(fault.NotFound, "there is no delivery %s", id) }
 
-// PutDelivery inserts or replaces a delivery, within the bounds of its log.
+// PutDelivery inserts or replaces a delivery, within the limits of its log.
 func (t tx) PutDelivery(d *notice.Delivery) error {
 	id, err := sortid.Parse(d.ID)
 	if err != nil {
@@ -145,7 +145,7 @@ func (t tx) PutDelivery(d *notice.Delivery) error {
 	}
 	waiting := countAt(t.Tx, countDeliveries, logKey(d.Log(), logPending))
 	if d.State == notice.Pending && waiting >= notice.MaxPending && t.Bucket(bucketDeliveries).Get(id[:]) == nil {
-		d.GiveUp(fmt.Sprintf("given up at once: %d others wait for this receiver", waiting), d.CreatedAt.Time)
+		d.Abandon(fmt.Sprintf("abandoned: %d other deliveries are pending for this receiver", waiting), d.CreatedAt.Time)
 	}
 	if err := putRecord(t.Tx, &deliveries, id, d); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (t tx) PutDelivery(d *notice.Delivery) error {
 	return t.trim(d)
 }
 
-// trim forgets the oldest ended deliveries of a log that has too many.
+// trim deletes the oldest finished deliveries of a log that exceeds its limit.
 func (t tx) trim(d *notice.Delivery) error {
 	if d.State == notice.Pending {
 		return nil
@@ -176,12 +176,12 @@ func (t tx) DeleteDelivery(id string) error {
 	if err != nil {
 		return err
 	}
-	key, _ := sortid.Parse(id) // it was found
+	key, _ := sortid.Parse(id) // cannot fail: Delivery parsed it
 	return deliveries.Delete(t.Tx, key, d)
 }
 
-// deleteAt deletes the delivery of an index entry. It has two in the log, so it may be
-// gone.
+// deleteAt deletes the delivery of an index entry. A delivery can have two entries in the
+// log, so it might already be deleted.
 func (t tx) deleteAt(k kv.Key) error {
 	id, err := k.LastID()
 	if err != nil {
@@ -194,12 +194,13 @@ func (t tx) deleteAt(k kv.Key) error {
 	return deliveries.Delete(t.Tx, id, d)
 }
 
-// Deliveries walks a log, newest first.
+// Deliveries iterates over a log, newest first.
 func (t tx) Deliveries(of notice.Log) iter.Seq2[*notice.Delivery, error] {
 	return t.deliveriesAt(indexDeliveriesLog, logKey(of, logAll))
 }
 
-// DeliveriesOf walks the deliveries that a job's submission asked for, newest first.
+// DeliveriesOf iterates over the deliveries requested when a job was submitted, newest
+// first.
 func (t tx) DeliveriesOf(job string) iter.Seq2[*notice.Delivery, error] {
 	return t.deliveriesAt(indexDeliveriesJob, kv.Key{}.Text(job))
 }
@@ -219,7 +220,7 @@ func (t tx) deliveriesAt(index string, prefix kv.Key) iter.Seq2[*notice.Delivery
 	}
 }
 
-// PendingDeliveries visits what is to be delivered, by lane.
+// PendingDeliveries visits the pending deliveries, by queue.
 func (t tx) PendingDeliveries(visit func(notice.Due) notice.Visit) error {
 	w := t.Walk(indexDeliveriesDue)
 	for w.Seek(nil); w.Key != nil; {
@@ -232,7 +233,7 @@ func (t tx) PendingDeliveries(visit func(notice.Due) notice.Visit) error {
 			return nil
 		case notice.NextQueue:
 			queue := kv.Key{}.Text(d.Queue)
-			w.Seek(append(queue, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)) // behind all times
+			w.Seek(append(queue, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)) // after all times
 		default:
 			w.Next()
 		}
@@ -248,7 +249,7 @@ const (
 	countDeliveries    = "deliveries.count"
 )
 
-// hookList: organization, id.
+// hookList indexes hooks by organization, id.
 func hookList(id sortid.ID, h *notice.Hook) []kv.Entry {
 	return []kv.Entry{{Key: kv.Key{}.Text(h.Organization).ID(id)}}
 }
@@ -260,7 +261,7 @@ const (
 	logEnded   = "e"
 )
 
-// deliveryLog: organization, hook, part of the log, id.
+// deliveryLog indexes deliveries by organization, hook, part of the log, id.
 func deliveryLog(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	all := []kv.Entry{{Key: logKey(d.Log(), logAll).ID(id)}}
 	if d.State != notice.Pending {
@@ -269,12 +270,12 @@ func deliveryLog(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	return all
 }
 
-// logKey returns the prefix of a part of a log, or with "" of all parts.
+// logKey returns the prefix of a part of a log, or of the whole log if part is "".
 func logKey(l notice.Log, part string) kv.Key {
 	return append(kv.Key{}.Text(l.Organization).Text(l.Hook), part...)
 }
 
-// deliveryJob: job, id; only what its submission asked for.
+// deliveryJob indexes deliveries requested by a job's submission by job, id.
 func deliveryJob(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	if d.Hook != "" || d.Job == "" {
 		return nil
@@ -282,7 +283,7 @@ func deliveryJob(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	return []kv.Entry{{Key: kv.Key{}.Text(d.Job).ID(id)}}
 }
 
-// deliveryDue: lane, time of the next attempt, id; only pending ones.
+// deliveryDue indexes pending deliveries by queue, time of the next attempt, id.
 func deliveryDue(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	if d.State != notice.Pending {
 		return nil
@@ -302,7 +303,7 @@ func readDue(k kv.Key) (d notice.Due, err error) {
 	return d, err
 }
 
-// deliveryLogs returns the part of a log in which a delivery counts.
+// deliveryLogs returns the part of a log that a delivery counts toward.
 func deliveryLogs(d *notice.Delivery) kv.Key {
 	if d.State == notice.Pending {
 		return logKey(d.Log(), logPending)

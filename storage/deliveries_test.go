@@ -35,7 +35,7 @@ func hook(n int, organization string) *notice.Hook {
 	}
 }
 
-// pending is a delivery whose next attempt is after some seconds.
+// pending returns a delivery whose next attempt is due in the given number of seconds.
 func pending(n int, organization, hook string, seconds int) *notice.Delivery {
 	return &notice.Delivery{
 		ID: noticeID(n), Message: fmt.Sprint("msg_", n), Organization: organization, Hook: hook, Job: "job-" + fmt.Sprint(n%3),
@@ -89,8 +89,9 @@ func TestHooksBelongToTheirOrganization(t *testing.T) {
 	}
 }
 
-// Beyond their bounds, the oldest that have ended are forgotten, and new ones are given
-// up at once. What is pending already may change. Each log counts for itself.
+// When a log is full, the oldest finished deliveries are deleted and new ones are
+// abandoned immediately. Pending deliveries can still be updated. Each log has its own
+// limits.
 func TestDeliveryLogsHaveBounds(t *testing.T) {
 	s := openNew(t)
 	h, other := hook(1, "lab"), hook(2, "lab")
@@ -99,10 +100,10 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 	update(t, s, func(r app.Tx) (err error) {
 		for i := range n {
 			d := pending(10+i, "lab", h.ID, 0)
-			d.GiveUp("for the test", noticeStart)
+			d.Abandon("for the test", noticeStart)
 			err = errors.Join(err, r.PutDelivery(d))
 		}
-		return errors.Join(err, r.PutDelivery(pending(5, "lab", h.ID, 0))) // the oldest, and pending
+		return errors.Join(err, r.PutDelivery(pending(5, "lab", h.ID, 0))) // the oldest, still pending
 	})
 	logOf := func(hook string) (ids []string) {
 		view(t, s, func(r app.Tx) error {
@@ -130,7 +131,7 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 	if one.State != notice.Pending || elsewhere.State != notice.Pending {
 		t.Errorf("one that was pending is %s, one to another receiver %s", one.State, elsewhere.State)
 	}
-	if late.State != notice.GivenUp || late.Error != "given up at once: 10000 others wait for this receiver" || late.Body != nil {
+	if late.State != notice.Abandoned || late.Error != "abandoned: 10000 other deliveries are pending for this receiver" || late.Body != nil {
 		t.Errorf("one too many: %+v", late)
 	}
 	update(t, s, func(r app.Tx) error { return r.DeleteDelivery(noticeID(1000)) })
@@ -139,7 +140,7 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 	must.Equal(t, "when there is room again", again.State, notice.Pending)
 }
 
-// Random changes of random deliveries, and a map that says what must be there.
+// Applies random changes to random deliveries and compares with a map.
 func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 	s := openNew(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -153,7 +154,7 @@ func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 	})
 	change := func(r app.Tx) error {
 		n := random.IntN(60)
-		if random.IntN(20) == 0 { // a hook goes with its deliveries, pending or not
+		if random.IntN(20) == 0 { // deleting a hook deletes all its deliveries
 			h := hooks[random.IntN(len(hooks))]
 			maps.DeleteFunc(model, func(_ string, d *notice.Delivery) bool { return d.Hook == h.ID })
 			return errors.Join(r.DeleteHook(h.ID), r.PutHook(h))
@@ -163,7 +164,7 @@ func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 			return r.DeleteDelivery(noticeID(n))
 		}
 		d := pending(n, "lab", "", random.IntN(10))
-		switch of := n % 5; of { // the receiver of one delivery does not change
+		switch of := n % 5; of { // a delivery's receiver never changes
 		case 0, 1, 2:
 			d.Hook, d.Organization = hooks[of].ID, hooks[of].Organization
 		case 3:
@@ -171,7 +172,7 @@ func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 		}
 		switch random.IntN(4) {
 		case 0:
-			d.GiveUp("for the test", noticeStart)
+			d.Abandon("for the test", noticeStart)
 		case 1:
 			d.Job = ""
 		}
@@ -232,8 +233,8 @@ func compareDeliveries(t *testing.T, r app.Tx, model map[string]*notice.Delivery
 	compareDue(t, r, model)
 }
 
-// compareDue compares what is to be delivered: all of it, the first of each lane, and
-// the first alone.
+// compareDue compares the pending deliveries: all of them, the first of each queue, and
+// the first one alone.
 func compareDue(t *testing.T, r app.Tx, model map[string]*notice.Delivery) {
 	t.Helper()
 	var want []notice.Due
@@ -256,7 +257,6 @@ func compareDue(t *testing.T, r app.Tx, model map[string]*notice.Delivery) {
 	}
 }
 
-// A check finds what disagrees with the deliveries, and a count that is wrong.
 func TestCheckFindsWrongCountsOfDeliveries(t *testing.T) {
 	for name, spoil := range map[string]func(*kv.Tx) error{
 		"another number": func(tx *kv.Tx) error {

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// waitingFor returns a queued job that waits for others.
+// waitingFor returns a queued job that depends on others.
 func waitingFor(n int, waits ...app.Dependency) *app.Job {
 	j := testJob(n)
 	j.Private.Waits = waits
@@ -72,12 +72,12 @@ func TestCheckFindsJobsThatWaitForEver(t *testing.T) {
 		repairs bool
 	}{
 		"queued":           {[]*app.Job{testJob(1), waitingFor(9, app.Dependency{Job: jobID(1)})}, "", true},
-		"completed":        {[]*app.Job{finished(1, app.Completed), waitingFor(9, app.Dependency{Job: jobID(1)})}, "is COMPLETED, and a job that depends on it is not told", true},
-		"failed":           {[]*app.Job{finished(1, app.Failed), waitingFor(9, app.Dependency{Job: jobID(1)})}, "is FAILED, and", true},
-		"failed and any":   {[]*app.Job{finished(1, app.Failed), waitingFor(9, app.Dependency{Job: jobID(1), Any: true})}, "is FAILED, and", true},
+		"completed":        {[]*app.Job{finished(1, app.Completed), waitingFor(9, app.Dependency{Job: jobID(1)})}, "is COMPLETED, but its status was not propagated to a dependent job", true},
+		"failed":           {[]*app.Job{finished(1, app.Failed), waitingFor(9, app.Dependency{Job: jobID(1)})}, "is FAILED, but", true},
+		"failed and any":   {[]*app.Job{finished(1, app.Failed), waitingFor(9, app.Dependency{Job: jobID(1), Any: true})}, "is FAILED, but", true},
 		"stopped alone":    {[]*app.Job{spared, waitingFor(9, app.Dependency{Job: jobID(2)})}, "", true},
 		"told soon":        {[]*app.Job{toldSoon, waitingFor(9, app.Dependency{Job: jobID(2)})}, "", true},
-		"tried again":      {[]*app.Job{testJob(1), fell}, "is QUEUED, and", true},
+		"tried again":      {[]*app.Job{testJob(1), fell}, "is QUEUED, but", true},
 		"failed with it":   {[]*app.Job{finished(1, app.Failed), fell}, "", true},
 		"failed, now gone": {[]*app.Job{fell}, "", true},
 		"gone":             {[]*app.Job{waitingFor(9, app.Dependency{Job: jobID(1)})}, "a job waits for job " + jobIDText(1) + ", which does not exist", false},

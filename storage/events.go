@@ -8,17 +8,17 @@ import (
 	"molrun/storage/kv"
 )
 
-// bucketEvents has the latest events of each organization.
+// bucketEvents holds the latest events of each organization.
 const bucketEvents = "events"
 
-// An organization's events are kept up to these bounds: some days of a lab's jobs, or
-// ten seconds of nothing but submissions.
+// Limits on the events kept per organization: some days of a lab's jobs, or ten seconds
+// of nothing but submissions.
 const (
 	maxEvents     = 32 << 10
 	maxEventBytes = 16 << 20
 )
 
-// noteChange notes the events of a change with the change itself.
+// noteChange records the events of a change in the same transaction.
 func noteChange(t *kv.Tx, old *app.Job, now app.EncodedJob) error {
 	all, minor := app.EventsOf(old, now)
 	for _, e := range all {
@@ -33,7 +33,8 @@ func noteChange(t *kv.Tx, old *app.Job, now app.EncodedJob) error {
 	return nil
 }
 
-// noteDeletion records that a job was deleted. The rows of a deleted batch go with it.
+// noteDeletion records that a job was deleted. Deleting a batch implies deleting its
+// rows, which get no events of their own.
 func noteDeletion(t *kv.Tx, old *app.Job) error {
 	if batch := old.Private.Batch; batch != "" {
 		if key := idOf(batch); t.Bucket(bucketJobs).Get(key[:]) == nil {
@@ -48,7 +49,7 @@ func noteEvent(t *kv.Tx, e *app.Event, instead string) error {
 	if err != nil {
 		return fmt.Errorf("note an event of job %s: %w", e.Job.ID, err)
 	}
-	t.AddNote(kv.Note{Owner: e.Job.Organization, Value: value, Instead: instead, Attached: e})
+	t.AddNote(kv.Note{Owner: e.Job.Organization, Value: value, Replaces: instead, Attached: e})
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// gist is what a listener's filters see of a job.
+// gist returns the part of a job that event filters use.
 func gist(j *app.Job) string {
 	if j == nil {
 		return "none"
@@ -22,15 +22,15 @@ func gist(j *app.Job) string {
 	return fmt.Sprintf("%q %q %q %q %q %q %q %v %q %v", j.ID, j.Name, j.Organization, j.Email, j.Type, j.Status, j.Note, slices.Sorted(maps.Keys(j.Tags)), j.Private.Batch, j.Batch)
 }
 
-// TestEventsTellEveryChange makes random changes. Whoever listens from the beginning
-// knows each job as it is in the end, and what is stored says the same as what was told.
-func TestEventsTellEveryChange(t *testing.T) {
+// TestEveryChangeHasAnEvent makes random changes. A listener that receives all events
+// knows the final state of each job, and the stored events match the delivered ones.
+func TestEveryChangeHasAnEvent(t *testing.T) {
 	for seed := range uint64(8) {
 		s := openNew(t)
 		known := map[app.JobID]*app.Job{}
 		last := map[string]events.ID{}
 		var told []*app.Event
-		s.OnEvents(func(all []events.Entry) { // in the writer's goroutine
+		s.OnEvents(func(all []events.Entry) { // runs in the writer's goroutine
 			for _, entry := range all {
 				e := entry.Attached.(*app.Event)
 				e.ID = entry.ID
@@ -54,10 +54,10 @@ func TestEventsTellEveryChange(t *testing.T) {
 		for id, j := range sim.jobs {
 			heard := known[id]
 			if heard == nil && j.Private.Batch != "" {
-				continue // as it was when its batch began
+				continue // not updated since its batch started
 			}
 			if gist(heard) != gist(j) || j.IsBatch() && *heard.Counts != *j.Counts {
-				t.Errorf("seed %d: heard\n%s, it is\n%s", seed, gist(heard), gist(j))
+				t.Errorf("seed %d: events say\n%s, want\n%s", seed, gist(heard), gist(j))
 			}
 			delete(known, id)
 		}
@@ -68,7 +68,7 @@ func TestEventsTellEveryChange(t *testing.T) {
 	}
 }
 
-// sameAsStored compares events with those that are read again.
+// sameAsStored compares delivered events with the stored ones.
 func sameAsStored(t *testing.T, s *Store, told []*app.Event) {
 	t.Helper()
 	var stored []*app.Event
@@ -110,8 +110,8 @@ func sameAsStored(t *testing.T, s *Store, told []*app.Event) {
 	}
 }
 
-// TestABatchIsToldOnceATransaction finishes all rows at once.
-func TestABatchIsToldOnceATransaction(t *testing.T) {
+// TestOneEventPerBatchAndTransaction finishes all rows in one transaction.
+func TestOneEventPerBatchAndTransaction(t *testing.T) {
 	s := openNew(t)
 	parent := testJob(1)
 	parent.Counts = &app.Counts{Queued: 20}
@@ -145,7 +145,7 @@ func TestABatchIsToldOnceATransaction(t *testing.T) {
 		t.Errorf("told %q, want 20 rows, then the batch", told)
 	}
 	told = nil
-	update(t, s, func(tx app.Tx) error { // the batch first, as a deletion does
+	update(t, s, func(tx app.Tx) error { // batch first, like a deletion
 		must.OK(t, tx.DeleteJob(parent.ID))
 		for _, row := range rows {
 			must.OK(t, tx.DeleteJob(row.ID))
@@ -160,8 +160,8 @@ func TestABatchIsToldOnceATransaction(t *testing.T) {
 	})
 }
 
-// TestNothingIsToldOfWhatNobodyFollows changes what only the runner knows.
-func TestNothingIsToldOfWhatNobodyFollows(t *testing.T) {
+// TestInternalChangesHaveNoEvents changes only state internal to the runner.
+func TestInternalChangesHaveNoEvents(t *testing.T) {
 	s := openNew(t)
 	j := testJob(1)
 	putJobs(t, s, j)
@@ -171,8 +171,8 @@ func TestNothingIsToldOfWhatNobodyFollows(t *testing.T) {
 	putJobs(t, s, j)
 }
 
-// TestLargeFiguresStayInTheRecord keeps a ring from being filled by one job.
-func TestLargeFiguresStayInTheRecord(t *testing.T) {
+// TestLargeMetricsAreNotInEvents ensures that one job cannot fill the event ring.
+func TestLargeMetricsAreNotInEvents(t *testing.T) {
 	s := openNew(t)
 	j := testJob(1)
 	j.Settings = json.RawMessage(`{"text":"` + strings.Repeat("s", 1<<20) + `"}`)

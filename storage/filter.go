@@ -31,8 +31,8 @@ func (t tx) JobIDs(f app.JobFilter, after app.Position, limit int) ([]app.JobID,
 	return ids, next, nil
 }
 
-// findJobs returns the ends of the keys of up to limit jobs, and the position from
-// which on there may be more, "" if there are no more.
+// findJobs returns the key suffixes of up to limit jobs and the position at which to
+// continue, or "" if there are no more.
 func (t tx) findJobs(f app.JobFilter, after app.Position, limit int) (found []kv.Key, next app.Position, err error) {
 	found = make([]kv.Key, 0, min(limit, app.MaxPage))
 	last, more, err := t.scanJobs(f, after, limit, func(end kv.Key) { found = append(found, end) })
@@ -42,8 +42,8 @@ func (t tx) findJobs(f app.JobFilter, after app.Position, limit int) (found []kv
 	return found, app.Position(last), nil
 }
 
-// CountJobs counts the jobs of a filter up to most. It reports whether there may be
-// more.
+// CountJobs counts the jobs that match a filter, up to most, and reports whether there
+// might be more.
 func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
 	if _, more, err = t.scanJobs(f, "", most, func(kv.Key) { n++ }); err != nil {
 		return 0, false, fmt.Errorf("count jobs: %w", err)
@@ -51,12 +51,11 @@ func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
 	return n, more, nil
 }
 
-// maxScan bounds how many candidates are tested for one page in vain.
+// maxScan limits how many non-matching candidates are tested for one page.
 const maxScan = 5000
 
-// scanJobs visits the ends of the keys of up to most jobs that follow a position. It
-// returns the last end that it has dealt with, and whether there may be more jobs
-// behind it.
+// scanJobs visits the key suffixes of up to most jobs after a position. It returns the
+// last suffix processed and whether there might be more jobs after it.
 func (t tx) scanJobs(f app.JobFilter, after app.Position, most int, visit func(end kv.Key)) (last kv.Key, more bool, err error) {
 	c := t.candidates(f)
 	walk := t.walkCandidates(c, boundsOf(f, after), f.Ascending)
@@ -93,16 +92,16 @@ func (t tx) scanJobs(f app.JobFilter, after app.Position, most int, visit func(e
 	return last, false, nil
 }
 
-// candidates are the jobs among which a filter selects: parts of one index, each
-// the keys with one prefix. All keys end alike, with an ID or with a time and an
-// ID, and these ends are the order of the listing.
+// candidates is the set of jobs that a filter selects from: ranges of one index, each the
+// keys with one prefix. All keys have the same kind of suffix, an ID or a time and an ID,
+// and the listing is in the order of these suffixes.
 type candidates struct {
 	index    string
 	prefixes []kv.Key
 	test     func(sortid.ID) (bool, error) // nil selects all
 }
 
-// candidates returns the narrowest walk that holds all jobs of a filter.
+// candidates returns the narrowest scan that includes all jobs of a filter.
 func (t tx) candidates(f app.JobFilter) candidates {
 	switch {
 	case f.Name != "":
@@ -131,10 +130,11 @@ func (t tx) candidates(f app.JobFilter) candidates {
 	return c
 }
 
-// anyStatus begins with the most common statuses, so that a search for any job ends early.
+// anyStatus starts with the most common statuses, so that a search for any job ends
+// early.
 var anyStatus = [...]app.Status{app.Completed, app.Failed, app.Queued, app.Running}
 
-// statusesOr returns the statuses of a filter, these if it has none.
+// statusesOr returns the statuses of a filter, or none if it has none.
 func statusesOr(f app.JobFilter, none ...app.Status) []app.Status {
 	if len(f.Statuses) == 0 {
 		return none
@@ -164,15 +164,15 @@ func keysOf[T any](values []T, key func(T) kv.Key) []kv.Key {
 	return keys
 }
 
-// indexed returns a test of a job that is no subjob, which looks only into
-// indexes: reading a record costs far more.
+// indexed returns a test for jobs other than subjobs. It uses only indexes: reading a
+// record costs far more.
 func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, error) {
 	c := t.candidates(app.JobFilter{Organization: f.Organization, Email: f.Email, Type: f.Type, Statuses: f.Statuses, Search: f.Search})
 	listed, tagged := t.Walk(c.index), t.Walk(indexJobsTag)
 	limited := f.Type != "" || len(f.Statuses) > 0
 	return func(id sortid.ID) (bool, error) {
-		// An entry is nothing but a key, which Get would not find in the
-		// transaction that puts it.
+		// Index entries have empty values, and Get would not find one in the transaction
+		// that puts it.
 		in := func(w *kv.Walk, prefix kv.Key) bool {
 			key := slices.Concat(prefix, id[:])
 			w.Seek(key)
@@ -193,7 +193,7 @@ func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, erro
 	}
 }
 
-// containsText returns a test for a folded text.
+// containsText returns a test for case-folded text.
 func (t tx) containsText(text string) func(sortid.ID) (bool, error) {
 	texts, records, part := t.Bucket(indexJobsText), t.Walk(bucketJobs), []byte(text)
 	return func(id sortid.ID) (bool, error) {
@@ -208,7 +208,7 @@ func (t tx) containsText(text string) func(sortid.ID) (bool, error) {
 	}
 }
 
-// nameIn reads the name out of a record.
+// nameIn extracts the job name from a record.
 func nameIn(record []byte) (name string, err error) {
 	err = errors.New("a record has no name")
 	strictjson.Peek(record, func(member, value []byte) bool {
@@ -225,8 +225,8 @@ func nameIn(record []byte) (name string, err error) {
 	return name, err
 }
 
-// matches returns a test of a job's record. The rows of a batch come from one
-// submission, so their common members are tested once.
+// matches returns a test of a job's record. All rows of a batch come from one submission,
+// so the fields they share are tested once.
 func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
 	if f.Batch == "" || f.Name != "" || len(f.Tags) > 0 || f.Search != "" {
 		return func(id sortid.ID) (bool, error) {
@@ -236,7 +236,7 @@ func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
 	}
 	asked, match := false, false
 	shared := f
-	shared.Statuses = nil // of the row; the index knows it
+	shared.Statuses = nil // differ between rows; the index selects them
 	return func(id sortid.ID) (bool, error) {
 		if asked {
 			return match, nil
@@ -247,23 +247,23 @@ func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
 	}
 }
 
-// bounds bound the ends of keys: from low on, below high; nil is no bound.
+// bounds limits key suffixes to low ≤ suffix < high; nil means no bound.
 type bounds struct{ low, high kv.Key }
 
-// boundsOf returns the bounds of a filter's times, continued behind a position.
+// boundsOf returns the bounds of a filter's times, starting after a position.
 func boundsOf(f app.JobFilter, after app.Position) bounds {
 	var e bounds
 	if !f.From.IsZero() {
-		e.low = endAt(f, f.From)
+		e.low = suffixAt(f, f.From)
 	}
 	if !f.Until.IsZero() {
-		e.high = endAt(f, f.Until)
+		e.high = suffixAt(f, f.Until)
 	}
 	switch {
 	case after == "":
 	case f.Ascending:
 		if string(after) >= string(e.low) {
-			e.low = kv.Key(after + "\x00") // keys end alike, so nothing lies between
+			e.low = kv.Key(after + "\x00") // equal-length suffixes, so none is in between
 		}
 	case e.high == nil || string(after) < string(e.high):
 		e.high = kv.Key(after)
@@ -271,8 +271,8 @@ func boundsOf(f app.JobFilter, after app.Position) bounds {
 	return e
 }
 
-// endAt returns where the ends of keys begin that are of a time or later.
-func endAt(f app.JobFilter, at time.Time) kv.Key {
+// suffixAt returns the lowest key suffix at or after a time.
+func suffixAt(f app.JobFilter, at time.Time) kv.Key {
 	if millisecond := at.Truncate(time.Millisecond); millisecond.Before(at) {
 		at = millisecond.Add(time.Millisecond)
 	}
@@ -283,7 +283,7 @@ func endAt(f app.JobFilter, at time.Time) kv.Key {
 	return first[:]
 }
 
-// walkCandidates yields the ends of the candidates' keys within bounds, in order.
+// walkCandidates yields the candidates' key suffixes within bounds, in order.
 func (t tx) walkCandidates(c candidates, e bounds, ascending bool) iter.Seq[kv.Key] {
 	open := t.descending
 	if ascending {
@@ -306,11 +306,11 @@ func (t tx) walkCandidates(c candidates, e bounds, ascending bool) iter.Seq[kv.K
 
 // cursor is a position among the keys with one prefix.
 type cursor struct {
-	end  kv.Key // of the key, nil after the last one
+	end  kv.Key // key suffix, nil after the last key
 	next func()
 }
 
-// nextOf returns the cursor whose end comes first, nil if none has a key left.
+// nextOf returns the cursor with the first suffix, or nil if all are exhausted.
 func nextOf(cursors []*cursor, ascending bool) (first *cursor) {
 	for _, l := range cursors {
 		if l.end != nil && (first == nil || bytes.Compare(l.end, first.end) < 0 == ascending) {

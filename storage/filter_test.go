@@ -23,7 +23,7 @@ func namesOf(t *testing.T, tx app.Tx, f app.JobFilter) (names []string) {
 	return names
 }
 
-// TestPageIsBoundedWhereFewJobsMatch looks for the oldest job among many.
+// TestPageIsBoundedWhereFewJobsMatch searches many jobs for the oldest one.
 func TestPageIsBoundedWhereFewJobsMatch(t *testing.T) {
 	const jobs = 3*maxScan - 100
 	s := openNew(t)
@@ -60,8 +60,8 @@ func TestPageIsBoundedWhereFewJobsMatch(t *testing.T) {
 	})
 }
 
-// TestSeveralStatusesAreMergedInOrder lists few jobs of two statuses behind many of a
-// third.
+// TestSeveralStatusesAreMergedInOrder lists a few jobs of two statuses that come after
+// many of a third.
 func TestSeveralStatusesAreMergedInOrder(t *testing.T) {
 	s := openNew(t)
 	all := testJobs(2 * maxScan)

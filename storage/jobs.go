@@ -24,7 +24,7 @@ func (t tx) Job(id app.JobID) (*app.Job, error) {
 	return readJob(t.Tx, key)
 }
 
-// readJob reads both parts of a job: as clients see it, and what they do not.
+// readJob reads both parts of a job, the public and the private one.
 func readJob(t *kv.Tx, id sortid.ID) (*app.Job, error) {
 	shown := t.Bucket(bucketJobs).Get(id[:])
 	if shown == nil {
@@ -33,7 +33,7 @@ func readJob(t *kv.Tx, id sortid.ID) (*app.Job, error) {
 	return decodeJob(id, [][]byte{shown, t.Bucket(bucketJobsPrivate).Get(id[:])})
 }
 
-// decodeJob takes the parts of a record.
+// decodeJob decodes the parts of a record.
 func decodeJob(id sortid.ID, parts [][]byte) (*app.Job, error) {
 	j, err := app.DecodeJob(parts[0], parts[1])
 	if err != nil {
@@ -44,7 +44,7 @@ func decodeJob(id sortid.ID, parts [][]byte) (*app.Job, error) {
 
 func noJob(id string) error { return fault.Errorf(fault.NotFound, "there is no job %s", id) }
 
-// JobNamed returns the job or subjob with this name.
+// JobNamed returns the job or subjob with a name.
 func (t tx) JobNamed(organization, name string) (*app.Job, error) {
 	prefix := nameKey(organization, name)
 	for k := range t.Descend(indexJobsName, prefix, prefix.End()) {
@@ -57,7 +57,7 @@ func (t tx) JobNamed(organization, name string) (*app.Job, error) {
 	return nil, fault.Errorf(fault.NotFound, "there is no job %q", name)
 }
 
-// JobJSON returns the record as clients see it.
+// JobJSON returns the public part of a job's record.
 func (t tx) JobJSON(id app.JobID) (json.RawMessage, error) {
 	key, err := sortid.Parse(string(id))
 	if err != nil {
@@ -70,7 +70,7 @@ func (t tx) JobJSON(id app.JobID) (json.RawMessage, error) {
 	return bytes.Clone(shown), nil
 }
 
-// HasJob reports whether there is a job.
+// HasJob reports whether a job exists.
 func (t tx) HasJob(id app.JobID) (bool, error) {
 	key, err := sortid.Parse(string(id))
 	if err != nil {
@@ -88,8 +88,8 @@ func (t tx) PutJob(j *app.Job) error {
 	return t.PutEncoded(e)
 }
 
-// PutEncoded is PutJob for a job that is already encoded. The part that clients
-// see is stored byte for byte, so that listings need not decode it.
+// PutEncoded is PutJob for a job that is already encoded. The public part is stored byte
+// for byte, so that listings need not decode it.
 func (t tx) PutEncoded(e app.EncodedJob) error {
 	id, err := checkJob(e.Job)
 	if err != nil {
@@ -111,14 +111,14 @@ func (t tx) PutEncoded(e app.EncodedJob) error {
 	return noteChange(t.Tx, old, e)
 }
 
-// checkJob refuses what could be stored but not found again.
+// checkJob rejects jobs that could be stored but not found again.
 func checkJob(j *app.Job) (sortid.ID, error) {
 	id, err := sortid.Parse(string(j.ID))
 	if err != nil {
 		return id, err
 	}
 	if !j.Status.Valid() {
-		return id, fmt.Errorf("%q is no status", j.Status)
+		return id, fmt.Errorf("invalid status %q", j.Status)
 	}
 	if j.Private.Batch != "" {
 		if _, err := sortid.Parse(string(j.Private.Batch)); err != nil {
@@ -154,7 +154,7 @@ func (t tx) DeleteJob(id app.JobID) error {
 	return noteDeletion(t.Tx, old)
 }
 
-// Subjobs walks a batch by row: rows get their IDs in order.
+// Subjobs iterates over a batch in row order, which is the order of IDs.
 func (t tx) Subjobs(batch app.JobID, status app.Status) iter.Seq2[*app.Job, error] {
 	id, err := sortid.Parse(string(batch))
 	if err != nil {
@@ -172,7 +172,7 @@ func (t tx) MetricNames(batch app.JobID, most int) ([]string, error) {
 	return metricNames(t.Tx, id, most)
 }
 
-// jobsOf walks the jobs of a part of an index.
+// jobsOf iterates over the jobs in a range of an index.
 func (t tx) jobsOf(index string, prefix kv.Key) iter.Seq2[*app.Job, error] {
 	return func(yield func(*app.Job, error) bool) {
 		for k := range t.Ascend(index, prefix) {
@@ -189,8 +189,8 @@ func (t tx) jobsOf(index string, prefix kv.Key) iter.Seq2[*app.Job, error] {
 	}
 }
 
-// NeededBy returns an unfinished job that reads an upload or a result, or one that has not
-// completed of those that read an algorithm's folder.
+// NeededBy returns an unfinished job that reads an upload or a result, or a job that has
+// not completed and reads an algorithm's folder.
 func (t tx) NeededBy(read string) (app.JobID, error) {
 	id, err := sortid.Parse(read)
 	if len(read) == hex.EncodedLen(sha256.Size) {
@@ -204,7 +204,7 @@ func (t tx) NeededBy(read string) (app.JobID, error) {
 	return "", fault.Errorf(fault.NotFound, "no unfinished job needs %s", read)
 }
 
-// Readers walks the jobs, finished ones too, that read an upload or result.
+// Readers iterates over all jobs, finished or not, that read an upload or result.
 func (t tx) Readers(read string) iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
 		id, err := sortid.Parse(read)
@@ -227,7 +227,7 @@ const (
 	indexJobsSource = "jobs.source"
 )
 
-// jobName: organization, name, id.
+// jobName indexes jobs by organization, name, id.
 func jobName(id sortid.ID, j *app.Job) []kv.Entry {
 	return []kv.Entry{{Key: nameKey(j.Organization, j.Name).ID(id)}}
 }
@@ -236,7 +236,7 @@ func nameKey(organization, name string) kv.Key {
 	return make(kv.Key, 0, 128).Text(organization).Text(name)
 }
 
-// jobBatch: batch, status or any, id; only subjobs.
+// jobBatch indexes subjobs by batch, status or any, id.
 func jobBatch(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch == "" {
 		return nil
@@ -252,8 +252,9 @@ func batchKey(batch sortid.ID, status app.Status) kv.Key {
 	return make(kv.Key, 0, 2*sortid.Size+1).ID(batch).Letter(statusLetter(status))
 }
 
-// jobFile: upload or other job that is read, id, of unfinished jobs; folder that is read,
-// id, of failed ones too, which may be tried again.
+// jobFile indexes unfinished jobs by the upload or other job that they read, id; and jobs
+// that have not completed by the folder that they read, id, since failed ones can be
+// retried.
 func jobFile(id sortid.ID, j *app.Job) (all []kv.Entry) {
 	if j.Status == app.Completed {
 		return nil
@@ -267,8 +268,8 @@ func jobFile(id sortid.ID, j *app.Job) (all []kv.Entry) {
 	return all
 }
 
-// folderID stands for the digest of a folder in keys: its first bytes, which are as good as
-// unique.
+// folderID represents the digest of a folder in keys by its first bytes, which are
+// practically unique.
 func folderID(digest string) (id sortid.ID, err error) {
 	b, err := hex.DecodeString(digest)
 	if err == nil && len(b) < len(id) {
@@ -278,7 +279,7 @@ func folderID(digest string) (id sortid.ID, err error) {
 	return id, err
 }
 
-// jobSource: upload or other job that was read, id; also finished jobs.
+// jobSource indexes jobs, finished or not, by the upload or other job that they read, id.
 func jobSource(id sortid.ID, j *app.Job) []kv.Entry {
 	var all []kv.Entry
 	for i, r := range j.Private.References {

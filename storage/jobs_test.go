@@ -24,7 +24,7 @@ import (
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
 
-// goldenJob has a value in every field, so that each of them is in the file.
+// goldenJob returns a job with every field set, so that the golden file covers them all.
 func goldenJob() *app.Job {
 	code, size := 3, int64(1234567)
 	j := testJob(1)
@@ -58,7 +58,7 @@ func goldenJob() *app.Job {
 		Sent:            strings.Repeat("5e", 32),
 		Meaning:         strings.Repeat("3e", 32),
 		Normalized:      json.RawMessage(`{"steps":1}`),
-		AsksTime:        true,
+		SetsMaxRuntime:  true,
 		LimitOf:         "the partition main",
 		Definition:      strings.Repeat("de", 32),
 		Folder:          strings.Repeat("de", 32),
@@ -88,7 +88,7 @@ func goldenJob() *app.Job {
 		StopBy:          "bob@lab.example",
 		Token:           "70",
 		Handle:          "4711",
-		Pilot:           "P1",
+		Worker:          "P1",
 		Devices:         placement.Devices{GPUs: []string{"0"}, CPUs: []int{2, 3}},
 	}
 	return j
@@ -96,8 +96,8 @@ func goldenJob() *app.Job {
 
 func jobIDText(n int) string { return testID(n).String() }
 
-// TestRecordsKeepTheirFormat fails if a field of a stored record is renamed:
-// existing databases would lose it.
+// TestRecordsKeepTheirFormat fails if a field of a stored record is renamed, which would
+// lose it in existing databases.
 func TestRecordsKeepTheirFormat(t *testing.T) {
 	s := openAt(t, newPath(t), Options{})
 	job := goldenJob()
@@ -194,7 +194,7 @@ func TestReturnedRecordsBelongToTheCaller(t *testing.T) {
 	})
 }
 
-// The batch has more rows than a page of the database holds.
+// The batch has more rows than fit on a page of the database.
 func TestRowsMayBeChangedDuringAWalk(t *testing.T) {
 	s := openNew(t)
 	const rows = 300
@@ -266,7 +266,7 @@ func TestFolderIsNeededUntilAJobHasCompleted(t *testing.T) {
 	}
 }
 
-// bbolt's cursors fail on leaves that the same transaction has emptied.
+// bbolt's cursors fail on leaf pages emptied by the same transaction.
 func TestListingInTheTransactionThatEmptiedIt(t *testing.T) {
 	for _, kept := range []int{0, 1} {
 		s := openNew(t)

@@ -10,10 +10,10 @@ import (
 	"molrun/storage/kv"
 )
 
-// Jobs returns a page. The index jobs.lists has a part for each combination of
-// user, algorithm and status, so a page costs the same at a thousand jobs as at a
-// million, even if nothing matches. What no index answers is looked for among the
-// candidates of one, few enough that this bound holds there too.
+// Jobs returns a page. The index jobs.lists has a range for each combination of user,
+// algorithm and status, so a page costs the same with a thousand jobs as with a million,
+// even if nothing matches. Filters without an index are tested on the candidates of
+// another index, few enough that the cost is still bounded.
 func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, error) {
 	found, next, err := t.findJobs(f, after, limit)
 	if err != nil {
@@ -24,18 +24,18 @@ func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, e
 	size := 0
 	records := t.Walk(bucketJobs)
 	for i, end := range found {
-		id, _ := end.LastID() // find has checked it
+		id, _ := end.LastID() // findJobs has checked it
 		if records.Seek(id[:]); !bytes.Equal(records.Key, id[:]) {
 			return app.JobPage{}, fmt.Errorf("list jobs: %w", noJob(id.String()))
 		}
 		letters = id.Append(letters)
 		page = append(page, app.StoredJob{JSON: records.Value[:len(records.Value):len(records.Value)]})
-		if size += len(records.Value); size >= app.EnoughBytes && i < len(found)-1 {
+		if size += len(records.Value); size >= app.PageBytes && i < len(found)-1 {
 			next = app.Position(end)
 			break
 		}
 	}
-	text := string(letters) // of all in one allocation
+	text := string(letters) // all IDs in one allocation
 	for i := range page {
 		page[i].ID = app.JobID(text[i*sortid.Length : (i+1)*sortid.Length])
 	}
@@ -46,7 +46,7 @@ func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, e
 func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app.UploadPage, err error) {
 	page.Uploads = make([]*app.Upload, 0, min(limit, app.MaxPage))
 	index, prefix := indexUploadsList, listPrefix(f.Organization, f.Email, f.Folder)
-	if f.SHA256 != "" { // few, so the folder is looked for among them
+	if f.SHA256 != "" { // few files match, so the folder is tested on them
 		index, prefix = indexUploadsDigest, digestKey(f.Organization, f.Email, f.SHA256)
 	}
 	of := candidates{index: index, prefixes: []kv.Key{prefix}}
@@ -71,12 +71,12 @@ func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app
 	return page, nil
 }
 
-// LastEvent returns the place of an organization's newest event.
-func (t tx) LastEvent(organization string) (events.ID, error) { return t.LastNoted(organization) }
+// LastEvent returns the position of an organization's newest event.
+func (t tx) LastEvent(organization string) (events.ID, error) { return t.LastEntry(organization) }
 
-// EventsAfter returns up to limit events of an organization behind a place.
+// EventsAfter returns up to limit events of an organization after a position.
 func (t tx) EventsAfter(organization string, after events.ID, limit int) (all []events.Entry, known bool, err error) {
-	entries, known, err := t.NotedAfter(organization, after)
+	entries, known, err := t.EntriesAfter(organization, after)
 	if err != nil || !known {
 		return nil, false, err
 	}
@@ -100,8 +100,8 @@ const (
 	indexUploadsList = "uploads.list"
 )
 
-// jobList: each combination of user and type, status, id; no subjobs. A listing of all
-// statuses merges four walks, so that it needs no entries of its own.
+// jobList indexes jobs other than subjobs by each combination of user and type, status,
+// id. A listing of all statuses merges four walks and needs no entries of its own.
 func jobList(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil
@@ -113,7 +113,7 @@ func jobList(id sortid.ID, j *app.Job) []kv.Entry {
 	return all
 }
 
-// uploadList: each combination of filters, id.
+// uploadList indexes uploads by each combination of filters, id.
 func uploadList(id sortid.ID, u *app.Upload) []kv.Entry {
 	all := listings(u.Organization, u.Email, u.Folder)
 	for i := range all {
@@ -122,8 +122,7 @@ func uploadList(id sortid.ID, u *app.Upload) []kv.Entry {
 	return all
 }
 
-// listings returns entries with the prefixes of the listings of all combinations of
-// filters.
+// listings returns entries with the listing prefixes of all combinations of filters.
 func listings(organization string, filters ...string) []kv.Entry {
 	all := make([]kv.Entry, 1<<len(filters))
 	for used := range all {
@@ -132,8 +131,7 @@ func listings(organization string, filters ...string) []kv.Entry {
 	return all
 }
 
-// listPrefix returns the prefix of the listing with the filters that are not
-// empty.
+// listPrefix returns the prefix of the listing for the non-empty filters.
 func listPrefix(organization string, filters ...string) kv.Key {
 	var used byte
 	for i, f := range filters {
@@ -144,7 +142,8 @@ func listPrefix(organization string, filters ...string) kv.Key {
 	return listKey(used, organization, filters)
 }
 
-// listKey: bits of the filters in use, organization, values of these filters.
+// listKey returns a key of the bits of the filters in use, organization, values of these
+// filters.
 func listKey(used byte, organization string, filters []string) kv.Key {
 	k := make(kv.Key, 0, 128)
 	k = k.Letter(used).Text(organization)
@@ -156,7 +155,8 @@ func listKey(used byte, organization string, filters []string) kv.Key {
 	return k
 }
 
-// jobTag: organization, user or any, key and value of a tag, id; no subjobs.
+// jobTag indexes jobs other than subjobs by organization, user or any, key and value of a
+// tag, id.
 func jobTag(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil
@@ -176,8 +176,8 @@ func tagKey(organization, email string, tag app.Tag) kv.Key {
 	return make(kv.Key, 0, 128).Text(organization).Text(email).Text(tag.Key).Text(tag.Value)
 }
 
-// jobText: id; the value is what a search looks at; only jobs that have more than a
-// name, no subjobs.
+// jobText indexes jobs by id, with the searched text as the value. It has only jobs with
+// more text than a name, and no subjobs.
 func jobText(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" || len(j.Tags) == 0 && j.Note == "" {
 		return nil

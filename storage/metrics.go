@@ -20,9 +20,9 @@ import (
 
 const indexJobsMetrics = "jobs.metrics"
 
-// jobMetrics: batch, id; the value is the metrics of the result. Only rows that have
-// some. An order by one of them, or the list of their names, reads at most the
-// 10,000 entries of a batch, which takes milliseconds.
+// jobMetrics indexes rows that have metrics by batch, id; the value is the metrics of the
+// result. Sorting by a metric, or listing metric names, reads at most the 10,000 entries
+// of a batch, which takes milliseconds.
 func jobMetrics(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch == "" || j.Metrics == nil {
 		return nil
@@ -36,12 +36,12 @@ func jobMetrics(id sortid.ID, j *app.Job) []kv.Entry {
 
 // Kinds of metrics in values of jobs.metrics.
 const (
-	metricNumber = 'n' // 8 bytes follow
-	metricOther  = 'o' // a text or truth value, which has no place in an order
+	metricNumber = 'n' // followed by 8 bytes
+	metricOther  = 'o' // a text or boolean, which cannot be sorted by
 )
 
-// appendMetrics appends each metric that a table shows: length of its name, name,
-// kind, number.
+// appendMetrics appends each metric shown in tables: length of its name, name, kind,
+// number.
 func appendMetrics(b []byte, results json.RawMessage) []byte {
 	for _, m := range strictjson.Shown(results) {
 		b = append(b, byte(len(m.Name)))
@@ -57,12 +57,12 @@ func appendMetrics(b []byte, results json.RawMessage) []byte {
 
 // metric is one metric in a value of jobs.metrics.
 type metric struct {
-	name   []byte // of the transaction
+	name   []byte // bytes of the transaction
 	number float64
 	kind   byte
 }
 
-// cutMetric reads the metric at the beginning of a value and returns the rest.
+// cutMetric decodes the metric at the start of a value and returns the rest.
 func cutMetric(value []byte) (m metric, rest []byte, err error) {
 	n := int(value[0]) + 1
 	if len(value) <= n {
@@ -79,8 +79,8 @@ func cutMetric(value []byte) (m metric, rest []byte, err error) {
 	return m, rest[8:], nil
 }
 
-// metricNames returns the names of the metrics that the rows of a batch have, sorted,
-// up to most of them.
+// metricNames returns the sorted names of the metrics of a batch's rows, up to most of
+// them.
 func metricNames(t *kv.Tx, batch sortid.ID, most int) (names []string, err error) {
 	seen := map[string]bool{}
 	for _, value := range t.Ascend(indexJobsMetrics, batch[:]) {
@@ -99,10 +99,9 @@ func metricNames(t *kv.Tx, batch sortid.ID, most int) (names []string, err error
 	return names, nil
 }
 
-// byMetric puts candidates, rows of a batch in the order of their IDs, into the
-// order of a metric. Rows without it come last. The ends of the keys that it yields
-// consist of the place of the metric and the ID; those up to a position are left
-// out.
+// byMetric sorts candidates, rows of a batch in ID order, by a metric. Rows without it
+// come last. The key suffixes that it yields consist of the rank of the metric and the
+// ID; suffixes up to a position are skipped.
 func byMetric(t *kv.Tx, f app.JobFilter, rows iter.Seq[kv.Key], after app.Position) (iter.Seq[kv.Key], error) {
 	var all []ranked
 	w, batch := t.Walk(indexJobsMetrics), idOf(f.Batch)
@@ -115,9 +114,9 @@ func byMetric(t *kv.Tx, f app.JobFilter, rows iter.Seq[kv.Key], after app.Positi
 		for bytes.HasPrefix(w.Key, batch[:]) && bytes.Compare(w.Key[len(batch):], id[:]) < 0 {
 			w.Next()
 		}
-		r := ranked{placeLast, id}
+		r := ranked{lastRank, id}
 		if bytes.HasPrefix(w.Key, batch[:]) && bytes.Equal(w.Key[len(batch):], id[:]) {
-			if r.place, err = placeOf(f, w.Value); err != nil {
+			if r.place, err = rankOf(f, w.Value); err != nil {
 				return nil, fmt.Errorf("%s: %w", indexJobsMetrics, err)
 			}
 		}
@@ -134,7 +133,7 @@ func byMetric(t *kv.Tx, f app.JobFilter, rows iter.Seq[kv.Key], after app.Positi
 	}, nil
 }
 
-// ranked is a row with its place in an order, of which there is one for each number.
+// ranked is a row with its rank, a number that sorts like the metric.
 type ranked struct {
 	place uint64
 	id    sortid.ID
@@ -146,11 +145,11 @@ func (r ranked) compare(other ranked) int {
 
 func (r ranked) end() kv.Key { return kv.Key(binary.BigEndian.AppendUint64(nil, r.place)).ID(r.id) }
 
-// placeLast is behind the places of all numbers.
-const placeLast = math.MaxUint64
+// lastRank is greater than the ranks of all numbers.
+const lastRank = math.MaxUint64
 
-// placeOf returns where a row with these metrics belongs in the order of a filter.
-func placeOf(f app.JobFilter, value []byte) (uint64, error) {
+// rankOf returns the rank of a row with these metrics in the order of a filter.
+func rankOf(f app.JobFilter, value []byte) (uint64, error) {
 	for len(value) > 0 {
 		m, rest, err := cutMetric(value)
 		if err != nil {
@@ -160,14 +159,14 @@ func placeOf(f app.JobFilter, value []byte) (uint64, error) {
 			return placeOfNumber(m.number, f.Ascending), nil
 		}
 	}
-	return placeLast, nil
+	return lastRank, nil
 }
 
 func placeOfNumber(number float64, ascending bool) uint64 {
 	place := math.Float64bits(number)
 	if number < 0 {
 		place = ^place
-	} else { // 0 and -0 get one place
+	} else { // 0 and -0 get the same rank
 		place |= 1 << 63
 	}
 	if !ascending {

@@ -14,7 +14,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// putRows puts a batch whose rows have completed, each with these results.
+// putRows puts a batch with one completed row for each of these results.
 func putRows(t testing.TB, s *Store, results ...string) (batch app.JobID) {
 	t.Helper()
 	parent := testJob(1)

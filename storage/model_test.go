@@ -18,8 +18,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// model is a store made of plain maps. It finds every answer by looking at all
-// records.
+// model is a store made of plain maps. It answers queries by examining all records.
 type model struct {
 	jobs        map[app.JobID]*app.Job
 	uploads     map[app.UploadID]*app.Upload
@@ -51,7 +50,7 @@ func (m *model) raise(text string) {
 	}
 }
 
-// sorted returns the jobs that fit, oldest first.
+// sorted returns the jobs that match, oldest first.
 func (m *model) sorted(fits func(*app.Job) bool) []*app.Job {
 	var all []*app.Job
 	for _, j := range m.jobs {
@@ -95,7 +94,7 @@ func (m *model) listed(f app.JobFilter) []*app.Job {
 	return all
 }
 
-// compareByMetric compares rows by a metric, of which those without it are last.
+// compareByMetric compares rows by a metric; rows without it come last.
 func compareByMetric(f app.JobFilter, a, b *app.Job) int {
 	x, hasX := metricsOf(a)[f.Metric].(float64)
 	y, hasY := metricsOf(b)[f.Metric].(float64)
@@ -115,7 +114,7 @@ func metricsOf(j *app.Job) (all map[string]any) {
 	return all
 }
 
-// metricNames returns the names of what tables show of a batch's results.
+// metricNames returns the names of a batch's metrics that tables show.
 func (m *model) metricNames(batch app.JobID) []string {
 	all := map[string]bool{}
 	for _, j := range m.sorted(func(j *app.Job) bool { return j.Private.Batch == batch }) {
@@ -168,8 +167,8 @@ func (m *model) readers(read string) []*app.Job {
 	})
 }
 
-// queue returns the waiting jobs in the order of visits. Users are sorted as keys
-// are: shorter texts first.
+// queue returns the waiting jobs in visiting order. Users are sorted like keys: shorter
+// texts first.
 func (m *model) queue(executor string) []*app.Job {
 	all := m.sorted(func(j *app.Job) bool {
 		return j.Status == app.Queued && !j.Private.Claimed && !j.IsBatch() && j.Executor == executor
@@ -186,8 +185,8 @@ func (m *model) queue(executor string) []*app.Job {
 
 var errUndo = errors.New("undo")
 
-// TestStoreAgreesWithModel makes random changes, a third of which are undone,
-// and compares every kind of answer before and after each commit and after a
+// TestStoreAgreesWithModel makes random changes, a third of which are rolled back, and
+// compares the results of every kind of query before and after each commit and after
 // reopening.
 func TestStoreAgreesWithModel(t *testing.T) {
 	for seed := range uint64(4) {
@@ -217,17 +216,17 @@ func TestStoreAgreesWithModel(t *testing.T) {
 					sim.model = kept
 				}
 				view(t, s, func(tx app.Tx) error { agree(t, tx, sim); return nil })
-				must.Equal(t, "floor", s.Floor(), sim.floor)
+				must.Equal(t, "floor", s.HighWaterMark(), sim.floor)
 				if t.Failed() {
 					t.Fatalf("the first disagreement is in round %d", round)
 				}
 			}
-			last := sim.newJob() // raises the floor also after its deletion
+			last := sim.newJob() // raises the floor even after its deletion
 			update(t, s, func(tx app.Tx) error { return sim.put(tx, last) })
 			update(t, s, func(tx app.Tx) error { return sim.remove(tx, last.ID) })
 			must.OK(t, s.Close())
 			s = openAt(t, path, Options{})
-			must.Equal(t, "floor after a reopening", s.Floor(), sim.floor)
+			must.Equal(t, "floor after a reopening", s.HighWaterMark(), sim.floor)
 			view(t, s, func(tx app.Tx) error { agree(t, tx, sim); return nil })
 			checkStore(t, s)
 		})

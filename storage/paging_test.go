@@ -32,9 +32,9 @@ func ids(jobs []*app.Job) map[app.JobID]bool {
 	return set
 }
 
-// TestPagingIsExactWhileJobsComeChangeAndGo reads listings of every combination
-// of filters page by page, with random changes between pages. No job may be seen
-// twice, none that matched all the time may be missing, and none may be seen
+// TestPagingIsExactWhileJobsComeChangeAndGo reads listings for every combination of
+// filters page by page, with random changes between pages. It checks that no job is
+// listed twice, that none that matched throughout is missing, and that none is listed
 // that never matched.
 func TestPagingIsExactWhileJobsComeChangeAndGo(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
@@ -63,7 +63,7 @@ func TestPagingIsExactWhileJobsComeChangeAndGo(t *testing.T) {
 		p.throughout, p.ever = ids(sim.listed(f)), ids(sim.listed(f))
 		for p.page(1 + r.IntN(6)) {
 			steps(1 + r.IntN(4))
-			if sim.jobs[p.last] != nil && r.IntN(3) == 0 { // the job where the next page begins
+			if sim.jobs[p.last] != nil && r.IntN(3) == 0 { // the job at which the next page starts
 				update(t, s, func(tx app.Tx) error { return sim.drop(tx, p.last) })
 			}
 			p.changed()
@@ -108,7 +108,7 @@ func (p *paging) page(limit int) (more bool) {
 	return more
 }
 
-// changed notes which jobs match now.
+// changed records which jobs match now.
 func (p *paging) changed() {
 	now := ids(p.sim.listed(p.filter))
 	for id := range p.throughout {

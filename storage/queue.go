@@ -39,13 +39,14 @@ func (t tx) Queue(executor string, visit func(app.Waiting) app.Visit) error {
 
 const indexJobsQueue = "jobs.queue"
 
-// waits reports whether a job may be claimed.
+// waits reports whether a job can be claimed.
 func waits(j *app.Job) bool {
 	return j.Status == app.Queued && !j.Private.Claimed && !j.IsBatch() && len(j.Private.Waits) == 0
 }
 
-// jobQueue: executor, priority, organization, user, id; the value is what the
-// job needs, and what is known of its run time. Only jobs that may be claimed.
+// jobQueue indexes claimable jobs by executor, priority, organization, user, id. The
+// value is the job's resource requirements, and the class and size that determine its run
+// time.
 func jobQueue(id sortid.ID, j *app.Job) []kv.Entry {
 	if !waits(j) {
 		return nil
@@ -70,7 +71,7 @@ func (t tx) QueueLines(executor string) ([]app.QueueLine, error) {
 
 const sumJobsQueue = "jobs.queue.lines"
 
-// queueLine: executor, priority, organization, user. Only jobs that may be claimed.
+// queueLine sums claimable jobs by executor, priority, organization, user.
 func queueLine(j *app.Job) (kv.Key, app.Usage) {
 	if !waits(j) {
 		return nil, app.Usage{}
@@ -87,7 +88,7 @@ func readLine(k kv.Key, value []byte) (l app.QueueLine, err error) {
 	return l, err
 }
 
-// cutQueuePrefix cuts from a key the part that decides the scheduling order.
+// cutQueuePrefix cuts off the part of a key that determines the scheduling order.
 func cutQueuePrefix(k kv.Key) (priority int, organization, email string, rest kv.Key, err error) {
 	if priority, rest, err = k.CutPriority(); err != nil {
 		return 0, "", "", nil, err
@@ -99,7 +100,7 @@ func cutQueuePrefix(k kv.Key) (priority int, organization, email string, rest kv
 	return priority, organization, email, rest, err
 }
 
-// readWaiting reads what follows the executor in a key, and the value.
+// readWaiting decodes the part of a key after the executor, and the value.
 func readWaiting(k kv.Key, value []byte) (w app.Waiting, err error) {
 	if w.Priority, w.Organization, w.Email, k, err = cutQueuePrefix(k); err != nil {
 		return w, err
@@ -131,7 +132,7 @@ func appendResources(b []byte, r placement.Resources) []byte {
 	return binary.AppendVarint(b, int64(r.GPUs))
 }
 
-// readResources returns what follows them too.
+// readResources also returns the bytes that follow the resources.
 func readResources(b []byte) (placement.Resources, []byte, error) {
 	var numbers [3]int64
 	for i := range numbers {
@@ -144,12 +145,12 @@ func readResources(b []byte) (placement.Resources, []byte, error) {
 	return placement.Resources{CPUs: int(numbers[0]), MemoryBytes: numbers[1], GPUs: int(numbers[2])}, b, nil
 }
 
-// Active walks the claimed jobs, oldest first.
+// Active iterates over the claimed jobs, oldest first.
 func (t tx) Active() iter.Seq2[*app.Job, error] {
 	return t.jobsOf(indexJobsClaimed, nil)
 }
 
-// Claims walks the claimed jobs, oldest first. It reads only the index.
+// Claims iterates over the claimed jobs, oldest first. It reads only the index.
 func (t tx) Claims() iter.Seq2[app.Claimed, error] {
 	return func(yield func(app.Claimed, error) bool) {
 		for k, value := range t.Ascend(indexJobsClaimed, nil) {
@@ -166,8 +167,8 @@ func (t tx) Claims() iter.Seq2[app.Claimed, error] {
 
 const indexJobsClaimed = "jobs.claimed"
 
-// jobClaimed: id; the value is the number of the attempt and whether the job is
-// to be stopped. Only claimed jobs.
+// jobClaimed indexes claimed jobs by id. The value is the number of the attempt and
+// whether the job is to be stopped.
 func jobClaimed(id sortid.ID, j *app.Job) []kv.Entry {
 	if !j.Private.Claimed || j.Status.Finished() {
 		return nil
@@ -196,10 +197,10 @@ func readClaimed(k kv.Key, value []byte) (app.Claimed, error) {
 	return app.Claimed{Job: id, Attempt: int(attempt), Stop: stop == 1}, nil
 }
 
-// metaDrain is why no job is started.
+// metaDrain is the meta key of the reason why the queue is paused.
 const metaDrain = "drained"
 
-// Drained returns what PutDrained stored, nil if nothing.
+// Drained returns the value stored by PutDrained, or nil if there is none.
 func (t tx) Drained() (*app.Drain, error) {
 	text := t.Bucket(kv.Meta).Get([]byte(metaDrain))
 	if text == nil {
@@ -212,7 +213,7 @@ func (t tx) Drained() (*app.Drain, error) {
 	return d, nil
 }
 
-// PutDrained stores why no job is started; nil is that jobs are.
+// PutDrained stores the reason why the queue is paused; nil means that it is not paused.
 func (t tx) PutDrained(d *app.Drain) error {
 	if d == nil {
 		return t.Delete(kv.Meta, []byte(metaDrain))
@@ -224,7 +225,8 @@ func (t tx) PutDrained(d *app.Drain) error {
 	return t.Replace(kv.Meta, []byte(metaDrain), text)
 }
 
-// Dependants walks the jobs that depend on a job in one way. It reads only the index.
+// Dependants iterates over the jobs that depend on a job in a given way. It reads only
+// the index.
 func (t tx) Dependants(job app.JobID, how app.Dependence) iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
 		id, err := sortid.Parse(string(job))
@@ -240,7 +242,8 @@ func (t tx) Dependants(job app.JobID, how app.Dependence) iter.Seq2[app.JobID, e
 	}
 }
 
-// Unpropagated returns the oldest job whose status has not been propagated to its dependants.
+// Unpropagated returns the oldest job whose status has not been propagated to its
+// dependents.
 func (t tx) Unpropagated() (app.JobID, error) {
 	for k := range t.Ascend(indexJobsUnpropagated, nil) {
 		return jobAt(k)
@@ -248,10 +251,10 @@ func (t tx) Unpropagated() (app.JobID, error) {
 	return "", fault.Errorf(fault.NotFound, "all jobs are settled")
 }
 
-// PendingBatches walks the batches with a pending change of their rows.
+// PendingBatches iterates over the batches with a pending change of their rows.
 func (t tx) PendingBatches() iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
-		for k := range t.Ascend(indexJobsAsked, nil) {
+		for k := range t.Ascend(indexJobsPendingBatch, nil) {
 			id, err := jobAt(k)
 			if !yield(id, err) || err != nil {
 				return
@@ -263,10 +266,11 @@ func (t tx) PendingBatches() iter.Seq2[app.JobID, error] {
 const (
 	indexJobsDependant    = "jobs.dependant"
 	indexJobsUnpropagated = "jobs.unsettled"
-	indexJobsAsked        = "jobs.asked"
+	indexJobsPendingBatch = "jobs.asked"
 )
 
-// jobDependant: job, how the other depends on it, id of the other.
+// jobDependant indexes dependent jobs by the job they depend on, the way they depend on
+// it, id.
 func jobDependant(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Status == app.Failed && j.Private.Cause != "" {
 		return []kv.Entry{{Key: dependantKey(idOf(j.Private.Cause), app.FailedWith).ID(id)}}
@@ -289,7 +293,8 @@ func dependantKey(job sortid.ID, how app.Dependence) kv.Key {
 	return make(kv.Key, 0, 2*sortid.Size+1).ID(job).Letter(byte(how))
 }
 
-// jobUnpropagated: id; only jobs whose status has not been propagated to their dependants.
+// jobUnpropagated indexes by id the jobs whose status has not been propagated to their
+// dependents.
 func jobUnpropagated(id sortid.ID, j *app.Job) []kv.Entry {
 	if !j.Private.Unpropagated {
 		return nil
@@ -297,21 +302,21 @@ func jobUnpropagated(id sortid.ID, j *app.Job) []kv.Entry {
 	return []kv.Entry{{Key: kv.Key{}.ID(id)}}
 }
 
-// jobAsked: id; only batches of whose rows something is asked.
-func jobAsked(id sortid.ID, j *app.Job) []kv.Entry {
+// jobPendingBatch indexes by id the batches with a pending change of their rows.
+func jobPendingBatch(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Pending == nil {
 		return nil
 	}
 	return []kv.Entry{{Key: kv.Key{}.ID(id)}}
 }
 
-// metaRuns begins the keys of the run times of past jobs; the class follows.
+// metaRuns prefixes the keys of the run times of past jobs; the class follows.
 const metaRuns = "runs "
 
-// runSize is the bytes of a run: size and seconds.
+// runSize is the number of bytes of a run: size and seconds.
 const runSize = 16
 
-// Runs returns the last runs of a class.
+// Runs returns the latest runs of a class.
 func (t tx) Runs(class string) ([]eta.Run, error) {
 	value := t.Bucket(kv.Meta).Get([]byte(metaRuns + class))
 	if len(value)%runSize != 0 {

@@ -12,7 +12,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// FuzzReadWaiting expects an error, and nothing worse, from damaged entries.
+// FuzzReadWaiting expects at most an error from damaged entries.
 func FuzzReadWaiting(f *testing.F) {
 	e := jobQueue(testID(1), testJob(1))[0]
 	f.Add([]byte(e.Key), e.Value)
@@ -49,7 +49,7 @@ func TestNeedsAndWorkOfAWaitingJobRoundTrip(t *testing.T) {
 	}
 }
 
-// Each second visit claims its job, which removes it from the queue.
+// Every second visit claims its job, which removes it from the queue.
 func TestClaimDuringAWalkOfTheQueue(t *testing.T) {
 	s := openNew(t)
 	putJobs(t, s, testJobs(200)...)

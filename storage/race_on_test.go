@@ -2,6 +2,6 @@
 
 package storage
 
-// checked is whether the race detector watches pointers, and ends the process where
-// bbolt follows those of a damaged page.
+// checked reports whether the race detector is on. It checks pointers, and crashes the
+// process when bbolt follows the pointers of a damaged page.
 const checked = true

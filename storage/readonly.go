@@ -10,12 +10,11 @@ import (
 	"molrun/storage/kv"
 )
 
-// ReadOnly is a store without writers: a snapshot, or the database of a
-// stopped service.
+// ReadOnly is a store without writers: a snapshot, or the database of a stopped service.
 type ReadOnly struct{ *kv.ReadOnly }
 
-// OpenReadOnly opens the database at path. Others may read it meanwhile; a
-// service can't start on it.
+// OpenReadOnly opens the database at path. Other processes can read it at the same time,
+// but a service cannot start on it.
 func OpenReadOnly(path string) (*ReadOnly, error) {
 	r, err := kv.OpenReadOnly(path, schema)
 	if err != nil {
@@ -24,13 +23,13 @@ func OpenReadOnly(path string) (*ReadOnly, error) {
 	return &ReadOnly{r}, nil
 }
 
-// Jobs walks all jobs of all organizations, batches and subjobs too, oldest
-// first. In place of a record that can't be read it yields an error.
+// Jobs iterates over all jobs of all organizations, including batches and subjobs, oldest
+// first. It yields an error for each unreadable record.
 func (r *ReadOnly) Jobs(ctx context.Context) iter.Seq2[*app.Job, error] {
 	return records(ctx, r, &jobs)
 }
 
-// Uploads walks all uploads, oldest first, like Jobs.
+// Uploads iterates over all uploads, oldest first, like Jobs.
 func (r *ReadOnly) Uploads(ctx context.Context) iter.Seq2[*app.Upload, error] {
 	return records(ctx, r, &uploads)
 }
@@ -54,7 +53,7 @@ func records[T any](ctx context.Context, r *ReadOnly, table *kv.Table[T]) iter.S
 	}
 }
 
-// Job returns a job, NotFound if there is none.
+// Job returns a job, or NotFound if it does not exist.
 func (r *ReadOnly) Job(id app.JobID) (j *app.Job, err error) {
 	err = r.View(func(t *kv.Tx) (err error) {
 		j, err = newTx(t).Job(id)
@@ -63,7 +62,7 @@ func (r *ReadOnly) Job(id app.JobID) (j *app.Job, err error) {
 	return j, err
 }
 
-// Upload returns an upload, NotFound if there is none.
+// Upload returns an upload, or NotFound if it does not exist.
 func (r *ReadOnly) Upload(id app.UploadID) (u *app.Upload, err error) {
 	err = r.View(func(t *kv.Tx) (err error) {
 		u, err = newTx(t).Upload(id)
@@ -72,8 +71,8 @@ func (r *ReadOnly) Upload(id app.UploadID) (u *app.Upload, err error) {
 	return u, err
 }
 
-// Definition returns the text of the algorithm file with that digest, NotFound if there is
-// none.
+// Definition returns the text of the algorithm file with a digest, or NotFound if it does
+// not exist.
 func (r *ReadOnly) Definition(digest string) (text []byte, err error) {
 	err = r.View(func(t *kv.Tx) (err error) {
 		text, err = newTx(t).Definition(digest)
@@ -85,12 +84,12 @@ func (r *ReadOnly) Definition(digest string) (text []byte, err error) {
 // Report is the result of a check.
 type Report struct {
 	*kv.Report
-	Jobs    int // with batches and subjobs
+	Jobs    int // including batches and subjobs
 	Uploads int
 	Keys    int
 }
 
-// Check reads the whole database and reports every disagreement.
+// Check reads the whole database and reports every inconsistency.
 func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 	found, err := r.ReadOnly.Check(ctx)
 	if err != nil {

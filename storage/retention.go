@@ -12,7 +12,8 @@ import (
 	"molrun/storage/kv"
 )
 
-// Finished walks finished jobs from after on, in the order in which they ended.
+// Finished iterates over finished jobs after a given one, in the order in which they
+// finished.
 func (t tx) Finished(organization string, status app.Status, after app.Ended) iter.Seq2[app.Ended, error] {
 	prefix := finishedKey(organization, "", status, false)
 	from := prefix
@@ -33,8 +34,8 @@ func (t tx) Finished(organization string, status app.Status, after app.Ended) it
 	}
 }
 
-// Newest returns the last limit jobs of those that Finished walks, the last one
-// first; email "" is all users.
+// Newest returns the limit most recently finished jobs, latest first, of a user or, with
+// email "", of all users.
 func (t tx) Newest(organization, email string, limit int) ([]app.Ended, error) {
 	var all []app.Ended
 	for _, status := range []app.Status{app.Completed, app.Failed} {
@@ -56,8 +57,8 @@ func (t tx) Newest(organization, email string, limit int) ([]app.Ended, error) {
 
 const indexJobsFinished = "jobs.finished"
 
-// jobFinished: scope, organization, user in the scope of users, status and whether
-// it is pinned, time of the end, id; no subjobs.
+// jobFinished indexes finished jobs other than subjobs by scope, organization, user (in
+// the scope of users), status and whether pinned, completion time, id.
 func jobFinished(id sortid.ID, j *app.Job) []kv.Entry {
 	if !j.Status.Finished() || j.Private.Batch != "" {
 		return nil
@@ -75,8 +76,8 @@ const (
 	scopeUser         = 'u'
 )
 
-// finishedKey returns the prefix of the finished jobs of an organization, or of
-// one user. Pinned ones are apart, so that retention need not pass over them.
+// finishedKey returns the prefix of the finished jobs of an organization, or of one user.
+// Pinned jobs have a separate prefix, so that retention need not skip them.
 func finishedKey(organization, email string, status app.Status, pinned bool) kv.Key {
 	letter := statusLetter(status)
 	if pinned {
@@ -89,7 +90,7 @@ func finishedKey(organization, email string, status app.Status, pinned bool) kv.
 	return k.Letter(scopeUser).Text(organization).Text(email).Letter(letter)
 }
 
-// readEnded reads what follows the prefix in a key.
+// readEnded decodes the part of a key after the prefix.
 func readEnded(k kv.Key) (e app.Ended, err error) {
 	if e.At, k, err = k.CutTime(); err != nil {
 		return e, err
@@ -98,10 +99,10 @@ func readEnded(k kv.Key) (e app.Ended, err error) {
 	return e, err
 }
 
-// metaStamp is when retention last ran.
+// metaStamp is the meta key of the time when retention last ran.
 const metaStamp = "retained"
 
-// Stamp returns the time that PutStamp stored, zero if none.
+// Stamp returns the time stored by PutStamp, or zero if there is none.
 func (t tx) Stamp() (time.Time, error) {
 	text := t.Bucket(kv.Meta).Get([]byte(metaStamp))
 	if text == nil {
@@ -114,7 +115,7 @@ func (t tx) Stamp() (time.Time, error) {
 	return at, nil
 }
 
-// PutStamp stores when retention runs.
+// PutStamp stores the time at which retention runs.
 func (t tx) PutStamp(at time.Time) error {
 	return t.Replace(kv.Meta, []byte(metaStamp), []byte(at.UTC().Format(time.RFC3339Nano)))
 }

@@ -10,9 +10,9 @@ import (
 	"molrun/app/base/unit"
 )
 
-// TestJobsHaveRoomToGrow submits jobs in groups, which then run and end one by one: three
-// records share a page at last, as if they had been stored at once.
-func TestJobsHaveRoomToGrow(t *testing.T) {
+// TestPagesHaveSpaceForGrowingRecords submits jobs in groups, which then run and finish one by one. In
+// the end three records share a page, as if they had been stored at once.
+func TestPagesHaveSpaceForGrowingRecords(t *testing.T) {
 	s := openNew(t)
 	const n, group = 300, 30
 	all := testJobs(n)

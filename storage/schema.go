@@ -18,11 +18,11 @@ var schema = &kv.Schema{
 }
 
 var jobs = kv.Table[app.Job]{
-	Bucket: bucketJobs,
-	Read:   readJob,
-	Parts:  []string{bucketJobsPrivate},
-	Decode: decodeJob,
-	Also:   checkRecords,
+	Bucket:       bucketJobs,
+	Read:         readJob,
+	Parts:        []string{bucketJobsPrivate},
+	Decode:       decodeJob,
+	CheckRecords: checkRecords,
 	Derived: []kv.Derived[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsList, Entries: jobList},
 		kv.Index[app.Job]{Bucket: indexJobsBatch, Entries: jobBatch},
@@ -37,7 +37,7 @@ var jobs = kv.Table[app.Job]{
 		kv.Index[app.Job]{Bucket: indexJobsClaimed, Entries: jobClaimed},
 		kv.Index[app.Job]{Bucket: indexJobsDependant, Entries: jobDependant},
 		kv.Index[app.Job]{Bucket: indexJobsUnpropagated, Entries: jobUnpropagated},
-		kv.Index[app.Job]{Bucket: indexJobsAsked, Entries: jobAsked},
+		kv.Index[app.Job]{Bucket: indexJobsPendingBatch, Entries: jobPendingBatch},
 		sum[app.Job]{sumJobsQueue, queueLine},
 		sum[app.Job]{sumJobsTotal, jobTotal},
 		sum[app.Job]{sumJobsUser, jobOfUser},

@@ -17,8 +17,8 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// The values are few, so that records share them, and awkward: some texts are
-// prefixes or parts of others.
+// The values are few, so that records share them, and awkward: some texts are prefixes or
+// substrings of others.
 var (
 	someOrganizations = []string{"lab", "la", "lab\x00"}
 	someEmails        = []string{"ann@lab", "bob@lab", "b", "ann@lab\x00\x03"}
@@ -41,8 +41,8 @@ type simulation struct {
 	*model
 }
 
-// newID returns a rising ID, or sometimes one between older ones, which a store
-// has to accept.
+// newID returns an ascending ID, or sometimes one between older ones, which a store must
+// accept too.
 func (s *simulation) newID() string {
 	s.last += 2 + s.r.IntN(3)
 	n := s.last
@@ -155,7 +155,7 @@ func (s *simulation) putBatch(tx app.Tx) error {
 	return s.put(tx, parent)
 }
 
-// anyOf returns the ID of a record, the same in each run with a seed.
+// anyOf returns the ID of a random record, the same in every run with a seed.
 func anyOf[K cmp.Ordered, V any](r *rand.Rand, from map[K]V) (none K) {
 	if len(from) == 0 {
 		return none
@@ -184,7 +184,8 @@ func (s *simulation) change(tx app.Tx, id app.JobID) error {
 	return s.recount(tx, old, j.Status)
 }
 
-// recount moves a row from its old count to that of a status, or to none.
+// recount moves a row from its old count to that of a status, or removes it from the
+// counts.
 func (s *simulation) recount(tx app.Tx, old *app.Job, now app.Status) error {
 	if old.Private.Batch == "" {
 		return nil
@@ -197,7 +198,7 @@ func (s *simulation) recount(tx app.Tx, old *app.Job, now app.Status) error {
 	return s.put(tx, parent)
 }
 
-// drop removes a job with all rows, or a row from its batch.
+// drop removes a job with all its rows, or a row from its batch.
 func (s *simulation) drop(tx app.Tx, id app.JobID) error {
 	old := s.jobs[id]
 	if old.IsBatch() {

@@ -12,15 +12,15 @@ import (
 	"molrun/storage/kv"
 )
 
-// Buckets of what was spent. The key is organization, day, user and type.
+// Buckets of consumption. The key is organization, day, user and type.
 const (
 	spentByJobs    = "jobs.spent"
 	spentByUploads = "uploads.spent"
 )
 
-// tally is a bucket of counters that only grow: a record adds what its change has
-// brought, and takes nothing with it when it is deleted. So a tally tells more than the
-// records do, and a repair only raises it to what they prove.
+// tally is a bucket of counters that only grow: a change of a record adds to them, and
+// deleting it subtracts nothing. So a tally cannot be derived from the records, and a
+// repair only raises it to their sum.
 type tally[T any] struct {
 	bucket, records string
 	read            func(*kv.Tx, sortid.ID) (*T, error)
@@ -32,8 +32,8 @@ var _ kv.Derived[app.Job] = tally[app.Job]{}
 // Name returns the name of the bucket.
 func (y tally[T]) Name() string { return y.bucket }
 
-// Follow adds what now has more than old.
-func (y tally[T]) Follow(t *kv.Tx, _ sortid.ID, old, now *T) error {
+// Follow adds the increase from old to now.
+func (y tally[T]) Apply(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	if now == nil {
 		return nil
 	}
@@ -59,10 +59,10 @@ func (y tally[T]) addSpent(t *kv.Tx, s quota.SpentShare) error {
 	return t.Put(y.bucket, k, appendCounters(nil, s.Spent))
 }
 
-// Check adds up the records of each user and type, over all days. The tally may know
-// more of them but not less.
-func (y tally[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
-	proved := proof{}
+// Check adds up the records of each user and type, over all days. The tally can be higher
+// but not lower.
+func (y tally[T]) Check(t *kv.Tx, found *kv.ProblemList) (record func(sortid.ID, *T), end func(context.Context) error) {
+	proved := recordSums{}
 	record = func(_ sortid.ID, v *T) { proved.add(y.of(v)) }
 	end = func(ctx context.Context) error {
 		missing, err := y.missing(ctx, t, proved)
@@ -70,14 +70,14 @@ func (y tally[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T
 			return err
 		}
 		for _, s := range missing {
-			found.Derivef("the tally %s of %q of %q, type %q, lacks %s", y.bucket, s.Email, s.Organization, s.Type, missingText(s.Spent))
+			found.AddDerivablef("tally %s for user %q of %q, type %q, is missing %s", y.bucket, s.Email, s.Organization, s.Type, missingText(s.Spent))
 		}
 		return nil
 	}
 	return record, end
 }
 
-// missingText names the numbers that are not zero.
+// missingText describes the nonzero counters.
 func missingText(c quota.Spent) string {
 	var parts []string
 	for i, n := range c.Fields() {
@@ -88,14 +88,14 @@ func missingText(c quota.Spent) string {
 	return strings.Join(parts, ", ")
 }
 
-// counterNames are in the order of Fields.
+// counterNames is in the order of Fields.
 var counterNames = [quota.SpentFields]string{
-	"completed", "failed", "attempts", "ms of running", "ms of CPU", "ms of CPUs booked", "ms of GPU", "bytes of results", "uploads", "bytes of uploads",
+	"completed", "failed", "attempts", "ms of running", "ms of CPU", "ms of CPUs reserved", "ms of GPU", "bytes of results", "uploads", "bytes of uploads",
 }
 
-// Repair adds what is missing from the tally, on the day of the last record.
+// Repair adds the missing amounts to the tally, on the day of the last record.
 func (y tally[T]) Repair(t *kv.Tx) error {
-	proved := proof{}
+	proved := recordSums{}
 	for k := range t.Ascend(y.records, nil) {
 		id, err := k.LastID()
 		if err != nil {
@@ -116,9 +116,9 @@ func (y tally[T]) Repair(t *kv.Tx) error {
 	return err
 }
 
-// missing returns by how much the tally falls short of the records.
-func (y tally[T]) missing(ctx context.Context, t *kv.Tx, proved proof) (missing []quota.SpentShare, err error) {
-	counted := proof{}
+// missing returns the amounts by which the tally falls short of the records.
+func (y tally[T]) missing(ctx context.Context, t *kv.Tx, proved recordSums) (missing []quota.SpentShare, err error) {
+	counted := recordSums{}
 	for k, value := range t.Ascend(y.bucket, nil) {
 		s, err := readSpent(k, value)
 		if err != nil {
@@ -142,10 +142,10 @@ func (y tally[T]) missing(ctx context.Context, t *kv.Tx, proved proof) (missing 
 	return missing, nil
 }
 
-// proof is counters by organization, user and type, with the last day of each.
-type proof map[[3]string]*quota.SpentShare
+// recordSums holds counters by organization, user and type, with the last day of each.
+type recordSums map[[3]string]*quota.SpentShare
 
-func (p proof) add(s quota.SpentShare) {
+func (p recordSums) add(s quota.SpentShare) {
 	if s.Spent == (quota.Spent{}) {
 		return
 	}
@@ -159,8 +159,7 @@ func (p proof) add(s quota.SpentShare) {
 	}
 }
 
-// spentByJob is the consumption in a job's record. A batch has used nothing
-// itself.
+// spentByJob returns the consumption in a job's record. A batch has none of its own.
 func spentByJob(j *app.Job) quota.SpentShare {
 	s := quota.SpentShare{Organization: j.Organization, Email: j.Email, Type: j.Type}
 	if j.IsBatch() {

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// spentIn adds up what an organization, "" for all, has spent in a time.
+// spentIn adds up the consumption of an organization, or of all with "", in a period.
 func spentIn(t *testing.T, s *Store, organization string, from, until time.Time) (sum quota.Spent) {
 	t.Helper()
 	view(t, s, func(tx app.Tx) error {
@@ -75,7 +75,7 @@ func TestWhatIsDeletedStaysCountedAlsoByARepair(t *testing.T) {
 	_, err := Repair(t.Context(), path, Options{})
 	must.OK(t, err)
 	s = openAt(t, path, Options{})
-	wantSpent(t, s, "lab", timesEnded(1)) // what the records prove
+	wantSpent(t, s, "lab", timesEnded(1)) // proved by the records
 }
 
 func TestSpentReadsOnlyTheDaysAskedFor(t *testing.T) {
@@ -110,7 +110,7 @@ func TestSpentReadsOnlyTheDaysAskedFor(t *testing.T) {
 	}
 	view(t, s, func(tx app.Tx) error {
 		for range tx.Spent("", ever[0], ever[1]) {
-			break // a walk that goes on regardless panics
+			break // an iterator that ignored this would panic
 		}
 		return nil
 	})

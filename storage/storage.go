@@ -1,20 +1,20 @@
 // Package storage keeps the records of package app in one bbolt file.
 //
-// Beside the database, jobs.db, an operator finds
+// Next to the database, jobs.db, an operator finds
 //
 //	jobs.db.initialised    names the database that must be here: with it, a
-//	                       missing, empty or foreign database is an error and
-//	                       not a fresh start
-//	jobs.db.commits        the number of the last commit, so that a start notices
-//	                       lost commits
+//	                       missing, empty or foreign database is an error
+//	                       rather than a fresh start
+//	jobs.db.commits        the number of the last commit, to detect lost commits
+//	                       on start
 //	jobs.db.before-N       a copy from before the migration to schema N; delete it
-//	                       once the upgrade has proved good
+//	                       once the upgrade has proved successful
 //	jobs.db.before-repair  a copy from before molrun check --repair changed it
-//	jobs.db.*.tmp          a file being written; removed at the next start
+//	jobs.db.*.tmp          a file being written; removed on the next start
 //
-// The file must lie on a local file system and must not be copied while a
-// process has it open. A record is JSON under its ID. Package kv does the work;
-// here are the records, their indexes, and the questions they answer.
+// The file must be on a local file system and must not be copied while a process has it
+// open. A record is JSON keyed by its ID. Package kv is the storage engine; this package
+// defines the records, their indexes and their queries.
 package storage
 
 import (
@@ -53,8 +53,7 @@ func (s *Store) Update(ctx context.Context, fn func(app.Tx) error) error {
 	return s.DB.Update(ctx, func(t *kv.Tx) error { return fn(newTx(t)) })
 }
 
-// Repair derives again what follows from the records of a closed database, as
-// kv.Repair does.
+// Repair rebuilds the derived data of a closed database, as kv.Repair does.
 func Repair(ctx context.Context, path string, o Options) (*kv.Report, error) {
 	return kv.Repair(ctx, path, schema, o)
 }

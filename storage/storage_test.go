@@ -18,8 +18,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// newPath returns the path of a new database, in memory if there is a place:
-// syncs take most of the time of these tests.
+// newPath returns the path of a new database, in memory if possible: syncs take most of
+// the time of these tests.
 func newPath(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "molrun-test-")
@@ -64,7 +64,7 @@ func view(t testing.TB, s *Store, fn func(app.Tx) error) {
 	must.OK(t, s.View(t.Context(), fn))
 }
 
-// testID returns the n-th ID: IDs rise with n.
+// testID returns ID n; IDs ascend with n.
 func testID(n int) sortid.ID {
 	var id sortid.ID
 	binary.BigEndian.PutUint64(id[:], uint64(1_700_000_000_000+n)<<16)
@@ -74,7 +74,7 @@ func testID(n int) sortid.ID {
 
 func jobID(n int) app.JobID { return app.JobID(testID(n).String()) }
 
-// testJob returns a queued job that differs from the others by its number.
+// testJob returns a queued job identified by its number.
 func testJob(n int) *app.Job {
 	return &app.Job{
 		ID:           jobID(n),
@@ -111,7 +111,7 @@ func putJobs(t testing.TB, s *Store, jobs ...*app.Job) {
 	})
 }
 
-// edit changes a closed database behind the store's back.
+// edit changes a closed database without using the store.
 func edit(t *testing.T, path string, change func(*bolt.Tx) error) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)

@@ -13,11 +13,11 @@ import (
 	"molrun/storage/kv"
 )
 
-// sum is a bucket with the sum of what records add, by key. Like an index it
-// follows each change of a record within the transaction.
+// sum is a bucket with sums over records, by key. Like an index it follows each change of
+// a record within the transaction.
 type sum[T any] struct {
 	bucket string
-	share  func(v *T) (kv.Key, app.Usage) // what a record adds, and where; a nil key is nowhere
+	share  func(v *T) (kv.Key, app.Usage) // amount to add for a record and its key; a nil key means none
 }
 
 var _ kv.Derived[app.Job] = sum[app.Job]{}
@@ -25,8 +25,8 @@ var _ kv.Derived[app.Job] = sum[app.Job]{}
 // Name returns the name of the bucket.
 func (s sum[T]) Name() string { return s.bucket }
 
-// Follow subtracts what old added and adds what now adds.
-func (s sum[T]) Follow(t *kv.Tx, _ sortid.ID, old, now *T) error {
+// Follow subtracts the share of old and adds the share of now.
+func (s sum[T]) Apply(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	var before, after kv.Key
 	var less, more app.Usage
 	if old != nil {
@@ -58,8 +58,8 @@ func (s sum[T]) add(t *kv.Tx, k kv.Key, change app.Usage) error {
 	return t.Delete(s.bucket, k)
 }
 
-// Check adds up the records and compares.
-func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
+// Check recomputes the sums and reports differences.
+func (s sum[T]) Check(t *kv.Tx, found *kv.ProblemList) (record func(sortid.ID, *T), end func(context.Context) error) {
 	counted := map[string]app.Usage{}
 	record = func(_ sortid.ID, v *T) {
 		if k, share := s.share(v); k != nil {
@@ -75,12 +75,12 @@ func (s sum[T]) Check(t *kv.Tx, found *kv.Findings) (record func(sortid.ID, *T),
 			want := counted[string(k)]
 			delete(counted, string(k))
 			if err != nil || have != want {
-				found.Derivef("the sum %s of %s is %s, its records add up to %s", s.bucket, k.Owner(), usageText(have), usageText(want))
+				found.AddDerivablef("the sum %s of %s is %s, its records add up to %s", s.bucket, k.Owner(), usageText(have), usageText(want))
 			}
 		}
 		for k, want := range counted {
 			if want != (app.Usage{}) {
-				found.Derivef("the sum %s of %s is missing, its records add up to %s", s.bucket, kv.Key(k).Owner(), usageText(want))
+				found.AddDerivablef("the sum %s of %s is missing, its records add up to %s", s.bucket, kv.Key(k).Owner(), usageText(want))
 			}
 		}
 		return nil
@@ -92,7 +92,7 @@ func usageText(u app.Usage) string {
 	return fmt.Sprintf("%s (%d queued), %s, %s", unit.Count(u.Jobs, "job"), u.Queued, unit.Count(u.Files, "file"), unit.Bytes(u.Bytes))
 }
 
-// sumAt returns the sum under a key, zero if there is none.
+// sumAt returns the sum for a key, or zero if it has none.
 func sumAt(t *kv.Tx, bucket string, k kv.Key) (app.Usage, error) {
 	value := t.Bucket(bucket).Get(k)
 	if value == nil {

@@ -11,34 +11,36 @@ import (
 	"molrun/storage/kv"
 )
 
-// Totals are sums over all organizations. Reading them takes no longer if there are more
-// jobs: it grows with the number of algorithms and organizations, and of users who wait.
+// Totals holds sums over all organizations. The time to read them does not depend on the
+// number of jobs, only on the number of algorithms, organizations and users with waiting
+// jobs.
 type Totals struct {
 	Jobs    []JobTotal
 	Queues  []QueueTotal
 	Uploads app.Usage
 
-	// OldestDelivery is when the oldest notice was made that is not delivered, zero if
-	// there are none.
+	// OldestDelivery is the creation time of the oldest undelivered notification, or zero
+	// if there is none.
 	OldestDelivery time.Time
 	Drained        bool
 }
 
-// JobTotal is the jobs of one type, executor and status. Batches don't count, their rows do.
+// JobTotal is the jobs of one type, executor and status. Batches are not counted, but
+// their rows are.
 type JobTotal struct {
 	Type, Executor string
 	Status         app.Status
 	app.Usage
 }
 
-// QueueTotal is the jobs that may start on an executor as soon as it is their turn.
+// QueueTotal is the jobs that can start on an executor, subject to the scheduling order.
 type QueueTotal struct {
 	Executor string
 	Jobs     int
-	Oldest   time.Time // when the job was submitted or retried that has waited longest of those whose turn is next
+	Oldest   time.Time // submit or retry time of the oldest among the users' next jobs
 }
 
-// maxVisited bounds how many lines of the queue and how many deliveries are looked at for the
+// maxVisited limits how many queue lines and how many deliveries are examined to find the
 // oldest.
 const maxVisited = 1000
 
@@ -72,7 +74,8 @@ func (s *Store) Totals(ctx context.Context) (all Totals, err error) {
 
 const sumJobsExecutor = "jobs.total.executor"
 
-// jobOfExecutor: algorithm, executor, status. A batch adds nothing itself, its rows do.
+// jobOfExecutor sums jobs by algorithm, executor, status. A batch adds nothing of its
+// own, but its rows do.
 func jobOfExecutor(j *app.Job) (kv.Key, app.Usage) {
 	if j.IsBatch() {
 		return nil, app.Usage{}
@@ -101,8 +104,8 @@ func jobTotals(t *kv.Tx) (all []JobTotal, err error) {
 	return all, nil
 }
 
-// queueTotals adds up the lines of the queue. Of each user and priority it looks at the job
-// whose turn is next.
+// queueTotals adds up the queue lines. For each user and priority it examines the next
+// job.
 func queueTotals(t *kv.Tx) (all []QueueTotal, err error) {
 	visited := 0
 	first := t.Walk(indexJobsQueue)

@@ -37,7 +37,7 @@ func TestTotalsFollowJobs(t *testing.T) {
 	must.Equal(t, "totals", totals(t, s).Jobs, []JobTotal{
 		{"dock", "local", app.Completed, app.Usage{Jobs: 2, Bytes: 15}},
 		{"dock", "slurm", app.Failed, app.Usage{Jobs: 1}},
-		{"fold", "local", app.Running, app.Usage{Jobs: 1}}, // and not the batch
+		{"fold", "local", app.Running, app.Usage{Jobs: 1}}, // without the batch
 	})
 	update(t, s, func(tx app.Tx) error { return tx.DeleteJob(jobID(1)) })
 	putJobs(t, s, job(4, "fold", "local", app.Completed, 7))
@@ -59,7 +59,7 @@ func TestTotalsOfTheQueueKnowTheOldest(t *testing.T) {
 	held := waiting(6, "local", "bob@lab.example", 0, 0)
 	held.Private.Waits = []app.Dependency{{Job: jobID(1)}} // not in the queue
 	putJobs(t, s,
-		waiting(1, "local", "ann@lab.example", 0, 5*time.Hour), // tried again
+		waiting(1, "local", "ann@lab.example", 0, 5*time.Hour), // retried
 		waiting(2, "local", "ann@lab.example", 0, 6*time.Hour),
 		waiting(3, "local", "bob@lab.example", 0, 3*time.Hour),
 		waiting(4, "local", "bob@lab.example", 9, 4*time.Hour),
@@ -71,7 +71,7 @@ func TestTotalsOfTheRest(t *testing.T) {
 	s := openNew(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	update(t, s, func(tx app.Tx) error {
-		for i, at := range []time.Duration{time.Hour, 2 * time.Hour, 0} { // the last has been delivered
+		for i, at := range []time.Duration{time.Hour, 2 * time.Hour, 0} { // the last one has been delivered
 			id := sortid.NewSource(sortid.ID{}).Next(begin.Add(at))
 			d := &notice.Delivery{ID: id, Organization: "lab", Target: "https://a.example", State: notice.Pending, NextAt: unit.At(begin.Add(9*time.Hour - at))}
 			if i == 2 {

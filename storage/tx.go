@@ -11,8 +11,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// Buckets of records. Those that follow from them are named beside their
-// entries.
+// Buckets of records. Derived buckets are defined next to their entries.
 const (
 	bucketJobs        = "jobs"
 	bucketJobsPrivate = "jobs.private"
@@ -26,14 +25,14 @@ const (
 	bucketDefinitions = "definitions"
 )
 
-// tx implements app.Tx. What it returns is copied out of the transaction.
+// tx implements app.Tx. Its results are copied out of the transaction.
 type tx struct{ *kv.Tx }
 
 func newTx(t *kv.Tx) tx { return tx{t} }
 
 var _ app.Tx = tx{}
 
-// present turns NotFound into nil.
+// present converts NotFound to nil.
 func present[T any](v *T, err error) (*T, error) {
 	if errors.Is(err, fault.NotFound) {
 		return nil, nil
@@ -41,7 +40,7 @@ func present[T any](v *T, err error) (*T, error) {
 	return v, err
 }
 
-// decodedRecord reads a record of JSON.
+// decodedRecord decodes a JSON record.
 func decodedRecord[T any](noun string, id any, value []byte) (*T, error) {
 	v := new(T)
 	if err := json.Unmarshal(value, v); err != nil {
@@ -63,7 +62,7 @@ func putRecord[T any](t *kv.Tx, table *kv.Table[T], id sortid.ID, v *T) error {
 	return table.Put(t, id, value, old, v)
 }
 
-// idOf parses an ID that was checked when its record was put.
+// idOf parses an ID that was validated when its record was put.
 func idOf[T ~string](text T) sortid.ID {
 	id, _ := sortid.Parse(string(text))
 	return id

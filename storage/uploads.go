@@ -30,14 +30,14 @@ func readUpload(t *kv.Tx, id sortid.ID) (*app.Upload, error) {
 	return decodeUpload(id, [][]byte{value})
 }
 
-// decodeUpload takes the parts of a record, of which there is one.
+// decodeUpload decodes the only part of a record.
 func decodeUpload(id sortid.ID, parts [][]byte) (*app.Upload, error) {
 	return decodedRecord[app.Upload]("upload", id, parts[0])
 }
 
 func noUpload(id string) error { return fault.Errorf(fault.NotFound, "there is no file %s", id) }
 
-// UploadNamed returns the newest completed upload of this owner and name.
+// UploadNamed returns the newest completed upload with this owner and name.
 func (t tx) UploadNamed(organization, email, folder, filename string) (*app.Upload, error) {
 	prefix := uploadKey(organization, email, folder, filename)
 	for k := range t.Descend(indexUploadsName, prefix, prefix.End()) {
@@ -68,7 +68,7 @@ func (t tx) DeleteUpload(id app.UploadID) error {
 	return uploads.Delete(t.Tx, idOf(id), old)
 }
 
-// OldestUploads walks the uploads newer than after, oldest first.
+// OldestUploads iterates over the uploads newer than after, oldest first.
 func (t tx) OldestUploads(after app.UploadID) iter.Seq2[*app.Upload, error] {
 	return func(yield func(*app.Upload, error) bool) {
 		from := idOf(after)
@@ -91,7 +91,7 @@ func (t tx) OldestUploads(after app.UploadID) iter.Seq2[*app.Upload, error] {
 
 const indexUploadsName = "uploads.name"
 
-// uploadName: organization, user, folder, name, id; only completed uploads.
+// uploadName indexes completed uploads by organization, user, folder, name, id.
 func uploadName(id sortid.ID, u *app.Upload) []kv.Entry {
 	if !u.Completed() {
 		return nil
@@ -105,8 +105,8 @@ func uploadKey(organization, email, folder, filename string) kv.Key {
 
 const indexUploadsDigest = "uploads.digest"
 
-// uploadDigest: organization, user or "" for all, SHA-256, id; only completed
-// uploads.
+// uploadDigest indexes completed uploads by organization, user or "" for all, SHA-256,
+// id.
 func uploadDigest(id sortid.ID, u *app.Upload) []kv.Entry {
 	if !u.Completed() {
 		return nil
@@ -128,7 +128,8 @@ func digestKey(organization, email, sha256 string) kv.Key {
 
 const indexUploadsPartial = "uploads.partial"
 
-// uploadPartial: time of the last bytes, id; only of uploads that arrive in parts.
+// uploadPartial indexes unfinished resumable uploads by the time when bytes last arrived,
+// id.
 func uploadPartial(id sortid.ID, u *app.Upload) []kv.Entry {
 	if u.Partial == nil {
 		return nil
@@ -136,7 +137,8 @@ func uploadPartial(id sortid.ID, u *app.Upload) []kv.Entry {
 	return []kv.Entry{{Key: make(kv.Key, 0, 32).Time(u.Partial.ReceivedAt.Time).ID(id)}}
 }
 
-// StalePartials walks the index up to that time.
+// StalePartials returns up to limit unfinished resumable uploads whose last bytes arrived
+// before a time.
 func (t tx) StalePartials(before time.Time, limit int) (ids []app.UploadID, err error) {
 	end := make(kv.Key, 0, 16).Time(before)
 	for k := range t.Ascend(indexUploadsPartial, nil) {

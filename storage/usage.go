@@ -14,8 +14,8 @@ import (
 	"molrun/storage/kv"
 )
 
-// Stored returns what a user or, with user "", an organization uses in all. Quotas are
-// checked with it.
+// Stored returns the total usage of a user or, with user "", of an organization. Quotas
+// are checked against it.
 func (t tx) Stored(organization, user string) (app.Usage, error) {
 	k, byJobs, byUploads := kv.Key{}.Text(organization), sumJobsTotal, sumUploadsTotal
 	if user != "" {
@@ -36,7 +36,8 @@ const (
 	sumUploadsUser  = "uploads.total.user"
 )
 
-// jobOfUser: organization, user. A batch adds nothing itself, its rows do.
+// jobOfUser sums jobs by organization, user. A batch adds nothing of its own, but its
+// rows do.
 func jobOfUser(j *app.Job) (kv.Key, app.Usage) {
 	k, share := jobTotal(j)
 	if k == nil {
@@ -45,13 +46,13 @@ func jobOfUser(j *app.Job) (kv.Key, app.Usage) {
 	return k.Text(j.Email), share
 }
 
-// uploadOfUser: organization, user.
+// uploadOfUser sums uploads by organization, user.
 func uploadOfUser(u *app.Upload) (kv.Key, app.Usage) {
 	k, share := uploadTotal(u)
 	return k.Text(u.Email), share
 }
 
-// jobTotal: organization. A batch adds nothing itself, its rows do.
+// jobTotal sums jobs by organization. A batch adds nothing of its own, but its rows do.
 func jobTotal(j *app.Job) (kv.Key, app.Usage) {
 	if j.IsBatch() {
 		return nil, app.Usage{}
@@ -59,12 +60,12 @@ func jobTotal(j *app.Job) (kv.Key, app.Usage) {
 	return make(kv.Key, 0, 32).Text(j.Organization), j.Usage()
 }
 
-// uploadTotal: organization.
+// uploadTotal sums uploads by organization.
 func uploadTotal(u *app.Upload) (kv.Key, app.Usage) {
 	return make(kv.Key, 0, 32).Text(u.Organization), u.Usage()
 }
 
-// Usage walks the usage by organization, user, algorithm and day, jobs first.
+// Usage iterates over the usage by organization, user, algorithm and day, jobs first.
 func (t tx) Usage() iter.Seq2[app.UsageShare, error] {
 	return func(yield func(app.UsageShare, error) bool) {
 		for _, bucket := range []string{sumJobsUsage, sumUploadsUsage} {
@@ -86,8 +87,8 @@ const (
 	sumUploadsUsage = "uploads.usage"
 )
 
-// jobUsage: organization, user, algorithm, day of the end, or of the submission
-// of a job that has not ended.
+// jobUsage sums jobs by organization, user, algorithm, day of completion, or of
+// submission if the job has not finished.
 func jobUsage(j *app.Job) (kv.Key, app.Usage) {
 	if j.IsBatch() {
 		return nil, app.Usage{}
@@ -99,7 +100,7 @@ func jobUsage(j *app.Job) (kv.Key, app.Usage) {
 	return make(kv.Key, 0, 128).Text(j.Organization).Text(j.Email).Text(j.Type).Time(dayOf(at)), j.Usage()
 }
 
-// uploadUsage: organization, user, "", day of the upload.
+// uploadUsage sums uploads by organization, user, "", day of the upload.
 func uploadUsage(u *app.Upload) (kv.Key, app.Usage) {
 	return make(kv.Key, 0, 128).Text(u.Organization).Text(u.Email).Text("").Time(dayOf(u.CreatedAt)), u.Usage()
 }
@@ -119,8 +120,8 @@ func readShare(k kv.Key, value []byte) (s app.UsageShare, err error) {
 	return s, err
 }
 
-// Spent walks what was spent on the days from one on until before another, by
-// organization and day; organization "" is all of them.
+// Spent iterates over the consumption on the days from one (inclusive) until another
+// (exclusive), by organization and day; organization "" means all.
 func (t tx) Spent(organization string, from, until time.Time) iter.Seq2[quota.SpentShare, error] {
 	return func(yield func(quota.SpentShare, error) bool) {
 		for _, bucket := range []string{spentByJobs, spentByUploads} {
@@ -155,9 +156,9 @@ func (t tx) walkSpent(bucket, organization string, from, until time.Time, yield 
 	return true
 }
 
-// Organizations lists the organizations that have jobs or uploads, sorted. The
-// sums alone would miss a batch whose rows were deleted, which retention still
-// has to find.
+// Organizations returns the sorted names of the organizations that have jobs or uploads.
+// The sums alone would miss a batch whose rows were deleted, which retention must still
+// find.
 func (t tx) Organizations() ([]string, error) {
 	names, err := t.organizationsOfFinished()
 	if err != nil {
@@ -176,7 +177,8 @@ func (t tx) Organizations() ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// organizationsOfFinished lists the organizations with jobs that Finished walks.
+// organizationsOfFinished returns the names of the organizations with jobs that Finished
+// lists.
 func (t tx) organizationsOfFinished() (names []string, err error) {
 	scope := kv.Key{}.Letter(scopeOrganization)
 	w := t.Walk(indexJobsFinished)
@@ -191,8 +193,8 @@ func (t tx) organizationsOfFinished() (names []string, err error) {
 	return names, nil
 }
 
-// Statuses counts the jobs of each status, of a user or, with email "", of the
-// whole organization, for which it reads four sums.
+// Statuses counts the jobs of each status, of a user or, with email "", of the whole
+// organization, which takes only four sums.
 func (t tx) Statuses(organization, email string) (counts app.Counts, err error) {
 	if email != "" {
 		for share, err := range t.JobShares(organization, email) {
@@ -214,7 +216,7 @@ func (t tx) Statuses(organization, email string) (counts app.Counts, err error) 
 	return counts, nil
 }
 
-// JobShares walks the numbers of jobs by user, type and status.
+// JobShares iterates over the numbers of jobs by user, type and status.
 func (t tx) JobShares(organization, email string) iter.Seq2[app.JobShare, error] {
 	scope := make(kv.Key, 0, 128).Text(organization)
 	if email != "" {
@@ -258,7 +260,7 @@ const (
 	sumStatusesType         = "jobs.statuses.type"
 )
 
-// statusesOfOrganization: organization, status; no subjobs.
+// statusesOfOrganization sums jobs other than subjobs by organization, status.
 func statusesOfOrganization(j *app.Job) (kv.Key, app.Usage) {
 	if j.Private.Batch != "" {
 		return nil, app.Usage{}
@@ -266,7 +268,7 @@ func statusesOfOrganization(j *app.Job) (kv.Key, app.Usage) {
 	return make(kv.Key, 0, 32).Text(j.Organization).Letter(statusLetter(j.Status)), app.Usage{Jobs: 1}
 }
 
-// statusesOfType: organization, user, type, status; no subjobs.
+// statusesOfType sums jobs other than subjobs by organization, user, type, status.
 func statusesOfType(j *app.Job) (kv.Key, app.Usage) {
 	if j.Private.Batch != "" {
 		return nil, app.Usage{}

@@ -15,15 +15,14 @@ import (
 	"molrun/web/respond"
 )
 
-// observer records every request of the API: in the access log, the metrics
-// and the audit log.
+// observer records every API request in the access log, the metrics and the audit log.
 type observer struct {
 	metrics *requestMetrics
 	audit   *auditor
 }
 
-// observe surrounds the handler of every request. It answers panics itself, so
-// that they are recorded with their status.
+// observe wraps the handler of every request. It recovers from panics itself, so that
+// they are recorded with their status.
 func (o observer) observe(c *gin.Context) {
 	start := time.Now()
 	defer func() {
@@ -43,8 +42,8 @@ func (o observer) observe(c *gin.Context) {
 	c.Next()
 }
 
-// logAccess writes the access log. It leaves out the query string and all
-// headers, because they hold secrets.
+// logAccess writes the access log. It omits the query string and all headers, because
+// they can contain secrets.
 func logAccess(c *gin.Context, took time.Duration) {
 	e := zerolog.Ctx(c.Request.Context()).Info()
 	if by, known := c.Get(callerKey); known {
@@ -66,7 +65,7 @@ type requestMetrics struct {
 	seconds  *prometheus.HistogramVec
 }
 
-// newRequestMetrics registers the metrics of requests and of the process.
+// newRequestMetrics registers the request and process metrics.
 func newRequestMetrics(registry *prometheus.Registry) *requestMetrics {
 	m := &requestMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -84,13 +83,13 @@ func newRequestMetrics(registry *prometheus.Registry) *requestMetrics {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
-		_ = registry.Register(c) // fails only if it is registered already
+		_ = registry.Register(c) // fails only if already registered
 	}
 	return m
 }
 
-// countRequest counts one request. Requests without a route share one name, so that
-// clients cannot create series.
+// countRequest counts one request. All requests without a route share one label, so that
+// clients cannot create time series.
 func (m *requestMetrics) countRequest(c *gin.Context, took time.Duration) {
 	route, method := c.FullPath(), c.Request.Method
 	if route == "" {

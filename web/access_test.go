@@ -30,7 +30,7 @@ func TestPanicIsAnErrorObjectAndTheServerContinues(t *testing.T) {
 	s.want(200, "GET", "/jobs", "")
 }
 
-// outer serves links with the given handler.
+// outer serves signed links with the given handler.
 func outer(t *testing.T, blobs http.HandlerFunc) *httptest.Server {
 	server := httptest.NewUnstartedServer(web.Outer(http.NotFoundHandler(), blobs, zerolog.Nop()))
 	server.Config.ErrorLog = nil
@@ -63,7 +63,7 @@ func TestPanicOfALinkIsAnErrorObjectOrCutsTheConnection(t *testing.T) {
 			continue
 		}
 		if _, err := io.ReadAll(resp.Body); err == nil {
-			t.Errorf("%s: a part was taken for the whole", path)
+			t.Errorf("%s: an incomplete response looked complete", path)
 		}
 		resp.Body.Close()
 	}
@@ -151,6 +151,6 @@ func TestMetricsCountRequestsByRoute(t *testing.T) {
 		"go_goroutines", "process_open_fds",
 	)
 	if strings.Contains(strings.ToLower(text), "made-up") || strings.Contains(text, "MADEUP") {
-		t.Error("clients can make up series")
+		t.Error("clients can create time series")
 	}
 }

@@ -16,9 +16,9 @@ func TestJobsThatWaitForOthers(t *testing.T) {
 	s.want(200, "GET", "/jobs/more-2", "").has(t, `"after":["prep","run"]`)
 	s.want(200, "GET", "/jobs", "").has(t, `"after":["run"],"afterAny":true`, `waiting for job \"prep\"`)
 
-	same(t, "dependants that wait", s.want(200, "POST", "/jobs/run/cancel", `{"cascade":false}`).fields(t)["dependants"], float64(0))
+	same(t, "waiting dependents", s.want(200, "POST", "/jobs/run/cancel", `{"cascade":false}`).fields(t)["dependants"], float64(0))
 	s.refused(s.ann, 409, "FILE_IN_USE", "DELETE", "/jobs/run", "")
-	same(t, "dependants that fall", s.want(200, "POST", "/jobs/prep/cancel", "").fields(t)["dependants"], float64(2))
+	same(t, "failed dependents", s.want(200, "POST", "/jobs/prep/cancel", "").fields(t)["dependants"], float64(2))
 	s.want(200, "GET", "/jobs/more-1", "").has(t, `"code":"DEPENDENCY_FAILED"`)
 	s.refused(s.ann, 409, "DEPENDENCY_FAILED", "POST", "/jobs/more/retry", "")
 }

@@ -11,10 +11,10 @@ import (
 	"molrun/web/respond"
 )
 
-// algorithms shows what can be run.
+// algorithms handles requests for the algorithms on offer.
 type algorithms struct {
 	svc *app.Algorithms
-	// example returns a file that the example of an algorithm names.
+	// example returns a file of an algorithm's example.
 	example func(typ, version, name string) ([]byte, error)
 }
 

@@ -38,7 +38,7 @@ func TestTimeToAnswerBeginsWithTheAnswer(t *testing.T) {
 	}
 }
 
-// kernel is a server's writer that notes the files it is handed to copy.
+// kernel is a server writer that counts the files it is given to copy.
 type kernel struct {
 	deadlines
 	files int

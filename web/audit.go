@@ -16,8 +16,8 @@ import (
 	"molrun/web/respond"
 )
 
-// audited names the actions of the audit log: everything that changes something,
-// makes a link, or manages keys. Reads are only in the access log.
+// audited maps routes to audited actions: everything that changes data, creates links or
+// manages keys. Reads appear only in the access log.
 var audited = map[string]string{
 	"POST /submit-job":              "job.submit",
 	"POST /submit-batch":            "batch.submit",
@@ -79,23 +79,23 @@ var audited = map[string]string{
 	"POST /control/secret/rotate-now": "secret.rotate-now",
 }
 
-// What handlers leave in gin's context for the audit log.
+// Values in gin's context for the audit log.
 const (
 	objectKey = "object"
 	dryRunKey = "dry run"
-	// attemptKey holds the id of a key that was not sent as a header.
+	// attemptKey holds the ID of a key that was not sent in a header.
 	attemptKey = "attempted key"
 )
 
-// failuresPerSecond bounds how many failed authentications from one address are
-// audited, so that guessing keys does not fill the log.
+// failuresPerSecond is the maximum number of failed authentications per address and
+// second in the audit log, so that guessing keys does not fill it.
 const failuresPerSecond = 5
 
 // auditor writes the audit log. A nil auditor writes nothing.
 type auditor struct {
 	sink            func(audit.Entry)
 	now             func() time.Time
-	failed          *limit.Rates // all failed authentications
+	failed          *limit.Rates // limits all failed authentications together
 	failedByAddress *limit.Rates
 }
 
@@ -106,8 +106,8 @@ func newAuditor(sink func(audit.Entry), now func() time.Time) *auditor {
 	return &auditor{sink, now, limit.NewRates(4*failuresPerSecond, now), limit.NewRates(failuresPerSecond, now)}
 }
 
-// auditObject names the object of a request whose path does not name it.
-// Invalid names are left out, because they may hold anything.
+// auditObject sets the object of a request whose path does not name it. It ignores
+// invalid names, which could contain anything.
 func auditObject(c *gin.Context, name string) {
 	if naming.CheckName(name) == "" {
 		c.Set(objectKey, name)
@@ -117,7 +117,7 @@ func auditObject(c *gin.Context, name string) {
 // auditNothing keeps a dry run out of the audit log.
 func auditNothing(c *gin.Context) { c.Set(dryRunKey, true) }
 
-// auditRequest writes how a request ended, if its action is audited.
+// auditRequest writes the outcome of a request, if its action is audited.
 func (a *auditor) auditRequest(c *gin.Context, remote string) {
 	if a == nil || c.GetBool(dryRunKey) {
 		return
@@ -137,7 +137,7 @@ func (a *auditor) auditRequest(c *gin.Context, remote string) {
 		}
 		e.Action, e.Object, e.Key = "authenticate", "", attemptedKey(c)
 	case string(fault.RateLimited), string(fault.Unavailable):
-		return // nothing was done, and there may be very many
+		return // nothing was done, and there could be very many
 	}
 	if e.Action != "" {
 		a.sink(e)
@@ -167,8 +167,8 @@ func resultOf(c *gin.Context) string {
 	return "ok"
 }
 
-// attemptedKey returns the id within a refused key, if it has the form of one.
-// The rest of the key stays out of the log.
+// attemptedKey returns the ID in a rejected key, if the key is well-formed. The rest of
+// the key stays out of the log.
 func attemptedKey(c *gin.Context) string {
 	if id := c.GetString(attemptKey); id != "" {
 		return id

@@ -15,7 +15,7 @@ import (
 	"molrun/web"
 )
 
-// entries is an audit log in memory.
+// entries is an in-memory audit log.
 type entries struct {
 	mu  sync.Mutex
 	all []audit.Entry

@@ -43,8 +43,8 @@ func TestControlTakesABodyOfAMebibyte(t *testing.T) {
 	}
 }
 
-// TestConnectionEndsWithABodyThatIsTooLarge sends a few bytes too many, of which the
-// server does not know how many follow.
+// TestConnectionEndsWithABodyThatIsTooLarge sends a body just over the limit, without
+// announcing its length.
 func TestConnectionEndsWithABodyThatIsTooLarge(t *testing.T) {
 	socket := start(t).control()
 	c := controlClient(socket)
@@ -73,8 +73,8 @@ func TestPruneNeedsATime(t *testing.T) {
 	}
 }
 
-// TestAuditOfFailedAuthenticationsIsBoundedForAllAddresses has 40 addresses guess at
-// once.
+// TestAuditOfFailedAuthenticationsIsBoundedForAllAddresses guesses keys from 40 addresses
+// at once.
 func TestAuditOfFailedAuthenticationsIsBoundedForAllAddresses(t *testing.T) {
 	var log entries
 	now := &clock{now: time.Unix(1e9, 0)}
@@ -93,7 +93,7 @@ func TestAuditOfFailedAuthenticationsIsBoundedForAllAddresses(t *testing.T) {
 func TestPanicIsAuditedAsAnInternalError(t *testing.T) {
 	var log entries
 	s := start(t, func(with *setup) { with.options.Audit = log.add })
-	s.submit("a") // from now on, the key is known without the store
+	s.submit("a") // caches the key, so that it works without the store
 	log.take()
 	s.store.panics.Store(true)
 	a := s.as(s.ann, "POST", "/result", `{"jobName":"a"}`)

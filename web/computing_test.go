@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// closed is slots of which there is one, which somebody else has.
+// closed returns a single slot that is already taken.
 func closed(t *testing.T) (g *limit.Slots, release func()) {
 	t.Helper()
 	g = &limit.Slots{All: 1}
@@ -22,8 +22,8 @@ func closed(t *testing.T) (g *limit.Slots, release func()) {
 	return g, release
 }
 
-// submitLater sends submissions that have to wait, one after the other, behind those
-// that wait already.
+// submitLater sends submissions that must wait for a slot, each after the previous one
+// has queued.
 func (s *service) submitLater(g *limit.Slots, key string, names ...string) (answered <-chan string) {
 	s.t.Helper()
 	done := make(chan string, len(names))
@@ -76,11 +76,10 @@ func TestCancelledSubmissionLeavesItsPlace(t *testing.T) {
 	must.Become(s.t, "the submission waits", func() bool { return g.Waiting() == 1 })
 	cancel()
 	<-gone
-	must.Become(s.t, "its place is free", func() bool { return g.Waiting() == 0 })
+	must.Become(s.t, "its slot is free", func() bool { return g.Waiting() == 0 })
 }
 
-// TestSlowClientHoldsNoSlot sends the beginnings of requests, of which the rest does not
-// come.
+// TestSlowClientHoldsNoSlot sends the beginnings of requests and never the rest.
 func TestSlowClientHoldsNoSlot(t *testing.T) {
 	for name, begin := range map[string]string{
 		"head": "POST /submit-job HTTP/1.1\r\nHost: x\r\nX-Api",
@@ -100,8 +99,8 @@ func TestSlowClientHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// TestRequestsLeaveTheSlotOfTheirArrival makes requests that are answered early, at
-// different places.
+// TestRequestsLeaveTheSlotOfTheirArrival sends requests that are answered early, at
+// different stages.
 func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
 	g := &limit.Slots{All: 1}
 	s := start(t, func(with *setup) { with.arrivals, with.options.Computing = g, g })
@@ -112,7 +111,7 @@ func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r := s.request("POST", "/submit-job", "x").WithContext(ctx) // not JSON by its account, so nothing is read
+	r := s.request("POST", "/submit-job", "x").WithContext(ctx) // not declared as JSON, so nothing is read
 	resp, err := s.client.Do(r)
 	must.OK(t, err)
 	resp.Body.Close()
@@ -120,7 +119,7 @@ func TestRequestsLeaveTheSlotOfTheirArrival(t *testing.T) {
 	enterSoon(t, g)
 }
 
-// enterSoon takes a slot.
+// enterSoon enters and leaves g.
 func enterSoon(t *testing.T, g *limit.Slots) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

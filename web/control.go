@@ -27,34 +27,36 @@ import (
 // ControlOptions configure the operator's routes.
 type ControlOptions struct {
 	Log zerolog.Logger
-	// Audit receives the entries of the audit log; nil drops them.
+	// Audit receives the entries of the audit log. nil discards them.
 	Audit func(audit.Entry)
-	// RotateSecret makes a new secret that signs links and returns its id.
+	// RotateSecret creates a new secret for signing links and returns its ID.
 	RotateSecret func() (kid string, err error)
-	// RotateNow does the same, and ends all links.
+	// RotateNow does the same and also invalidates all existing links.
 	RotateNow func(context.Context) (kid string, err error)
-	// BaseURL is where browsers find the service, "" if this process serves none.
+	// BaseURL is the URL of the service for browsers. "" means that this process does not
+	// serve HTTP.
 	BaseURL string
-	// Listener is the address of the service's listener, such as http://[::]:8080, "" with
-	// BaseURL.
+	// Listener is the address of the service's listener, such as http://[::]:8080. It is
+	// "" if BaseURL is.
 	Listener string
-	// Reload reads the algorithm files again; nil if this process serves none. LastRead
-	// tells what became of them when they were read last.
+	// Reload reads the algorithm files again, and LastRead returns the result of the last
+	// reading. Both are nil if this process does not serve algorithms.
 	Reload   func() (AlgorithmsRead, error)
 	LastRead func() AlgorithmsRead
-	// Isolation is that of the jobs that this process runs; zero if it runs none.
+	// Isolation describes the jobs of this process. It is zero if the process runs no
+	// jobs.
 	Isolation Isolation
 }
 
-// Isolation says what isolates jobs from the rest of the machine, as a word and
-// as a sentence that says why there is no more.
+// Isolation describes how jobs are isolated from the rest of the machine, as a word and
+// as a sentence that also explains what is missing.
 type Isolation struct {
 	Kind     string `json:"kind"`
 	Sentence string `json:"sentence"`
 }
 
-// AlgorithmsRead is what became of the site's algorithm files when they were read. Names
-// are types with versions.
+// AlgorithmsRead is the result of reading the site's algorithm files. Its names are types
+// with versions.
 type AlgorithmsRead struct {
 	ReadAt   unit.Time          `json:"readAt"`
 	Added    []string           `json:"added"`
@@ -63,8 +65,8 @@ type AlgorithmsRead struct {
 	Mistakes []AlgorithmMistake `json:"mistakes"`
 }
 
-// AlgorithmMistake is an error in a file. Kept is the type and version that stays as the
-// file defined it before, "" if there is none.
+// AlgorithmMistake is an error in an algorithm file. Kept is the type and version that
+// remains as previously defined by the file, or "" if there is none.
 type AlgorithmMistake struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"` // from 1
@@ -72,13 +74,13 @@ type AlgorithmMistake struct {
 	Kept    string `json:"kept,omitempty"`
 }
 
-// String counts the changes, for the audit log.
+// String summarizes the changes for the audit log.
 func (r AlgorithmsRead) String() string {
 	return fmt.Sprintf("%d added, %d changed, %d removed, %d errors", len(r.Added), len(r.Changed), len(r.Removed), len(r.Mistakes))
 }
 
-// Control returns the handler of the control socket. Only the operator can open
-// the socket, so its routes need no key.
+// Control returns the handler of the control socket. Only the operator can open the
+// socket, so its routes need no key.
 func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keeper, reports *usage.Reports, o ControlOptions) http.Handler {
 	limits := &decode.Limits{
 		URL: 16 << 10, Body: 1 << 20, Arrive: 30 * time.Second,
@@ -89,22 +91,22 @@ func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keep
 		c.Next()
 		audit.auditRequest(c, "control socket")
 	})
-	mount(engine, control{keys{accounts}, users{accounts}, storage{keeper}, used{reports}, drain{svc.Runs}, o}.routes(), func(r route) handler {
+	mount(engine, control{keys{accounts}, users{accounts}, storage{keeper}, usageReports{reports}, drain{svc.Runs}, o}.routes(), func(r route) handler {
 		return func(c *gin.Context, _ app.Caller) (err error) {
 			defer limits.Apply(c)(&err)
-			limitAnswer(c, time.Minute)
+			limitResponseTime(c, time.Minute)
 			return r.handle(c, app.Operator())
 		}
 	})
 	return edge.Trace(o.Log, engine)
 }
 
-// control is the operator's handlers.
+// control has the operator's handlers.
 type control struct {
 	keys    keys
 	users   users
 	storage storage
-	usage   used
+	usage   usageReports
 	drain   drain
 	options ControlOptions
 }
@@ -127,7 +129,7 @@ func (h control) routes() []route {
 		{"POST", "/control/keys/:keyId/rotate", h.keys.rotate, open, 0},
 		{"POST", "/control/prune", h.storage.prune, open, 0},
 		{"POST", "/control/secret/rotate", h.rotateSecret, open, 0},
-		{"POST", "/control/secret/rotate-now", h.endLinks, open, 0},
+		{"POST", "/control/secret/rotate-now", h.rotateSecretNow, open, 0},
 		{"POST", "/control/sign-in", h.signIn, open, 0},
 		{"GET", "/control/storage", h.storage.report, open, 0},
 		{"GET", "/control/usage", h.usage.show, open, 0},
@@ -169,10 +171,10 @@ func (h control) address(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, addressView{strings.TrimRight(h.options.BaseURL, "/"), h.options.Listener})
 }
 
-// addressView says where clients find the service, and where it listens.
+// addressView is the URL for clients and the address of the listener.
 type addressView struct {
 	URL    string `json:"url"`
-	Listen string `json:"listen"` // with http:// or https://
+	Listen string `json:"listen"` // begins with http:// or https://
 }
 
 // isolation handles GET /control/isolation.
@@ -184,7 +186,7 @@ func (h control) isolation(c *gin.Context, _ app.Caller) error {
 }
 
 type invitationView struct {
-	URL          string    `json:"url"` // signs in once
+	URL          string    `json:"url"` // can be used once to sign in
 	Organization string    `json:"organization"`
 	Email        string    `json:"email"`
 	ExpiresAt    unit.Time `json:"expiresAt"`
@@ -212,8 +214,8 @@ func (h control) signIn(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, invitationView{url, made.Organization, made.Email, unit.At(made.ExpiresAt)})
 }
 
-// endLinks handles POST /control/secret/rotate-now.
-func (h control) endLinks(c *gin.Context, _ app.Caller) error {
+// rotateSecretNow handles POST /control/secret/rotate-now.
+func (h control) rotateSecretNow(c *gin.Context, _ app.Caller) error {
 	return h.rotate(c, func() (string, error) { return h.options.RotateNow(c.Request.Context()) })
 }
 

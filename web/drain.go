@@ -13,10 +13,10 @@ import (
 	"molrun/web/respond"
 )
 
-// drain stops and resumes the start of jobs.
+// drain handles requests to pause and resume the queue.
 type drain struct{ svc *app.Runs }
 
-// service reports to admins about the service as a whole.
+// service handles requests of admins about the service as a whole.
 type service struct {
 	accounts  *access.Accounts
 	reports   *status.Reports
@@ -50,7 +50,7 @@ func (h service) status(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
-// What a page of the audit log has.
+// Page sizes of the audit log.
 const (
 	auditPage    = 100
 	maxAuditPage = 1000
@@ -61,8 +61,9 @@ type auditView struct {
 	More    bool          `json:"more"`
 }
 
-// audit handles GET /admin/audit. An admin sees what the organization did; what no member of
-// it did, such as the operator, only where no other organization could be meant.
+// audit handles GET /admin/audit. An admin sees the actions of the organization. Actions
+// of no organization, such as the operator's, are included only if there is no other
+// organization.
 func (h service) audit(c *gin.Context, by app.Caller) error {
 	type request struct {
 		audit.Filter
@@ -77,7 +78,7 @@ func (h service) audit(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	alone, err := h.accounts.Alone(c.Request.Context(), by)
+	alone, err := h.accounts.IsOnlyOrganization(c.Request.Context(), by)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (h service) audit(c *gin.Context, by app.Caller) error {
 
 type drainView struct {
 	Drained    bool `json:"drained"`
-	*app.Drain      // nil: jobs start
+	*app.Drain      // nil means that jobs can start
 }
 
 // show handles GET /admin/drain.

@@ -17,7 +17,7 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 			s.wantAs(key, 403, method, path, "")
 		}
 	}
-	same(t, "drained by nobody", s.want(200, "GET", path, "").body, "{\"drained\":false}\n")
+	same(t, "not drained", s.want(200, "GET", path, "").body, "{\"drained\":false}\n")
 	s.without("other")
 	s.wantAs(s.ann, 403, "POST", path, "")
 	first := s.as(s.root, "POST", path, `{"reason":"a new disk"}`)
@@ -38,7 +38,7 @@ func TestAdminsOfTheOnlyOrganizationMayDrain(t *testing.T) {
 	}
 }
 
-// without deletes the keys of an organization.
+// without deletes all keys of an organization.
 func (s *service) without(organization string) {
 	s.t.Helper()
 	all, err := s.app.Accounts.Keys(s.t.Context(), app.Operator())

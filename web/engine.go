@@ -8,13 +8,12 @@ import (
 	"molrun/web/respond"
 )
 
-// handler answers a request of a caller, who is the zero Caller on open routes. If it
-// returns an error, it has written nothing: fail answers in its place.
+// handler handles a request of a caller, which is the zero Caller on open routes. If it
+// returns an error, it has written nothing, and fail sends the response instead.
 type handler func(c *gin.Context, by app.Caller) error
 
-// newEngine returns a gin engine that adds nothing of its own to the wire: no
-// redirects, no texts, no forwarded addresses. Path parameters arrive as they
-// were sent; decode unescapes them once.
+// newEngine returns a gin engine that adds no behavior of its own: no redirects, texts or
+// forwarded addresses. Path parameters arrive as sent; decode unescapes them once.
 func newEngine(around gin.HandlerFunc) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
@@ -25,7 +24,7 @@ func newEngine(around gin.HandlerFunc) *gin.Engine {
 	e.UnescapePathValues = false
 	e.ForwardedByClientIP = false
 	if err := e.SetTrustedProxies(nil); err != nil {
-		panic(err) // gin refuses only addresses that it cannot parse
+		panic(err) // gin only rejects addresses that it can't parse
 	}
 	e.Use(around)
 	e.NoRoute(func(c *gin.Context) {
@@ -39,13 +38,13 @@ func newEngine(around gin.HandlerFunc) *gin.Engine {
 	return e
 }
 
-// callerKey holds the caller in gin's context, for the logs.
+// callerKey is the key of the caller in gin's context, for the logs.
 const callerKey = "caller"
 
-// codeKey holds the code of a failed request in gin's context.
+// codeKey is the key of a failed request's code in gin's context.
 const codeKey = "code"
 
-// fail answers with err and leaves its code for the audit log.
+// fail sends an error response and stores its code for the audit log.
 func fail(c *gin.Context, err error) {
 	c.Set(codeKey, string(fault.CodeOf(err)))
 	respond.Error(c.Writer, c.Request, err)

@@ -21,7 +21,7 @@ import (
 	"molrun/web/edge"
 )
 
-// streams sends events to clients, as Server-Sent Events.
+// streams sends events to clients as Server-Sent Events.
 type streams struct {
 	follower   *follow.Follower
 	listeners  *limit.Budget
@@ -53,9 +53,10 @@ func (h streams) openOne(c *gin.Context, by app.Caller) (*follow.Stream, error) 
 	return h.follower.Job(c.Request.Context(), by, query)
 }
 
-// readPosition returns where a client left a stream, nil for a new client. A browser
-// that connects again sends the address as before, and the newer place in the header.
-func readPosition(r *decode.Reader) *follow.Place {
+// readPosition returns the position after which to resume a stream, or nil for a new
+// client. A browser that reconnects sends the original URL and, in the header, the newer
+// position.
+func readPosition(r *decode.Reader) *follow.Position {
 	loc, text := []any{"query", "lastEventId"}, r.Text("lastEventId")
 	if sent := r.Request.Header.Values("Last-Event-ID"); len(sent) > 0 && sent[0] != "" {
 		loc, text = []any{"header", "Last-Event-ID"}, sent[0]
@@ -71,7 +72,7 @@ func readPosition(r *decode.Reader) *follow.Place {
 	return &place
 }
 
-// serve opens a stream and sends it until it ends, the client goes or the server
+// serve opens a stream and sends it until it ends, the client disconnects or the server
 // stops.
 func (h streams) serve(c *gin.Context, by app.Caller, open func(*gin.Context, app.Caller) (*follow.Stream, error)) error {
 	leave, err := h.listeners.One(by.KeyID)
@@ -80,12 +81,12 @@ func (h streams) serve(c *gin.Context, by app.Caller, open func(*gin.Context, ap
 	}
 	defer leave()
 	var stream *follow.Stream
-	elsewhere(func() { stream, err = open(c, by) })
+	onOtherStack(func() { stream, err = open(c, by) })
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	c.Header("X-Accel-Buffering", "no") // of nginx
+	c.Header("X-Accel-Buffering", "no") // for nginx
 	takeOver := edge.CanTakeOver(c.Request)
 	if takeOver {
 		c.Header("Connection", "close")
@@ -101,27 +102,27 @@ func (h streams) serve(c *gin.Context, by app.Caller, open func(*gin.Context, ap
 	}
 	if err != nil {
 		zerolog.Ctx(c.Request.Context()).Info().Err(err).Msg("event stream interrupted")
-		panic(http.ErrAbortHandler) // the client must not take it for the end
+		panic(http.ErrAbortHandler) // the client must not consider the stream complete
 	}
 	return nil
 }
 
-// sendLine sends a stream without the buffers of an answer.
+// sendLine sends a stream without the buffers of a response.
 func (h streams) sendLine(c *gin.Context, stream *follow.Stream) error {
 	var to *edge.Line
 	var err error
-	elsewhere(func() { to, err = edge.TakeOver(h.stopping, c.Writer, c.Request) })
+	onOtherStack(func() { to, err = edge.TakeOver(h.stopping, c.Writer, c.Request) })
 	if err != nil {
 		return err
 	}
 	defer func() {
-		_ = to.Close() // nothing is lost that the client does not miss
+		_ = to.Close() // the client detects missing data itself
 		countSent(c, to.Sent())
 	}()
 	if err := h.serveStream(to.Context(), to, stream); err != nil {
 		return err
 	}
-	_ = to.End() // fails if the client has gone
+	_ = to.End() // fails if the client has disconnected
 	return nil
 }
 
@@ -129,10 +130,10 @@ func (h streams) serveStream(ctx context.Context, to line, stream *follow.Stream
 	return sender{to, h.answerTime}.sendUntilEnd(ctx, h.stopping.Done(), stream)
 }
 
-// elsewhere runs fn on the stack of another goroutine and waits for it. A stream waits
-// for hours, deep in the handlers, and a stack that has grown there stays large: so
-// what takes much of it runs elsewhere, and a thousand idle streams need 8 MiB less.
-func elsewhere(fn func()) {
+// onOtherStack runs fn in another goroutine, on its own stack, and waits for it. A stream
+// waits for hours deep in the handlers, and a stack that has grown there stays large.
+// Running stack-intensive work elsewhere saves 8 MiB per thousand idle streams.
+func onOtherStack(fn func()) {
 	var p any
 	done := make(chan struct{})
 	go func() {
@@ -145,21 +146,21 @@ func elsewhere(fn func()) {
 	}
 }
 
-// line is what a sender writes to.
+// line is the output of a sender.
 type line interface {
 	io.Writer
 	Flush() error
 	SetWriteDeadline(time.Time) error
 }
 
-// responseLine writes to an answer of net/http.
+// responseLine writes to a net/http response.
 type responseLine struct {
 	io.Writer
 	*http.ResponseController
 }
 
-// sender writes a stream. A client that does not take what is sent is cut off, and
-// continues where it was, or lists the jobs again, when it reconnects.
+// sender writes a stream. A client that does not keep up is disconnected. When it
+// reconnects, it resumes at its last position or lists the jobs again.
 type sender struct {
 	to     line
 	within time.Duration
@@ -167,14 +168,15 @@ type sender struct {
 
 // sendUntilEnd sends the stream until it ends, ctx does, or stop is closed.
 func (s sender) sendUntilEnd(ctx context.Context, stop <-chan struct{}, stream *follow.Stream) error {
-	// Clients that lose their connections together shall not come back together.
+	// Random delays keep clients that were disconnected together from reconnecting
+	// together.
 	var err error
-	elsewhere(func() { err = s.sendText(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(3000))) })
+	onOtherStack(func() { err = s.sendText(fmt.Appendf(nil, "retry: %d\n\n", 1000+rand.IntN(3000))) })
 	for err == nil && stream.Wait(ctx.Done(), stop) {
-		elsewhere(func() { err = s.sendNext(ctx, stream) })
+		onOtherStack(func() { err = s.sendNext(ctx, stream) })
 	}
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded): // which also ends ctx
+	case errors.Is(err, os.ErrDeadlineExceeded): // this also cancels ctx
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, fault.Unauthorized), ctx.Err() != nil:
 		return nil
@@ -190,8 +192,8 @@ func (s sender) sendNext(ctx context.Context, stream *follow.Stream) error {
 	return s.sendText(format(messages))
 }
 
-// format writes messages in the form of the HTML standard: data is one line, and a
-// sign of life is a comment.
+// format encodes messages as in the HTML standard: data is one line, and a keep-alive is
+// a comment.
 func format(messages []follow.Message) (text []byte) {
 	for _, m := range messages {
 		if m.ID != "" {
@@ -209,15 +211,15 @@ func format(messages []follow.Message) (text []byte) {
 }
 
 func (s sender) sendText(text []byte) error {
-	_ = s.to.SetWriteDeadline(time.Now().Add(s.within)) // only writers of tests have none
+	_ = s.to.SetWriteDeadline(time.Now().Add(s.within)) // only the writers in tests lack deadlines
 	if _, err := s.to.Write(text); err != nil {
 		return err
 	}
 	return s.to.Flush()
 }
 
-// newListeners bounds the streams. They do not count as requests in flight, which they
-// would use up.
+// newListeners limits the number of streams. Streams do not count as requests in flight,
+// because they would use up that limit.
 func newListeners(o Options) *limit.Budget {
 	return &limit.Budget{
 		All:        int64(o.MaxListeners),

@@ -18,7 +18,7 @@ import (
 	"molrun/web"
 )
 
-// beginning reads a stream until everything that there is has been told.
+// beginning reads a stream until the initial events are complete.
 func (s *service) beginning(body io.Reader) string {
 	s.t.Helper()
 	text := ""
@@ -34,7 +34,7 @@ func (s *service) beginning(body io.Reader) string {
 // sse is an event of a stream.
 type sse struct{ id, event, data string }
 
-// name returns the name of the job that an event is about, and its status.
+// about returns the name and status of the job that an event is about.
 func (e sse) about(t *testing.T) (name, status string) {
 	t.Helper()
 	var about struct{ JobName, Status string }
@@ -47,13 +47,13 @@ func (e sse) about(t *testing.T) (name, status string) {
 // following is a stream that is read in the background.
 type following struct {
 	t      *testing.T
-	events chan sse // closed at the end
+	events chan sse // closed at the end of the stream
 	stop   func()
-	last   string // id of the last event that was taken
+	last   string // ID of the last event taken
 }
 
-// follow opens a stream with a key, or without if that is "", and waits until everything that there is has been
-// told, which is returned.
+// follow opens a stream with a key ("" means none), waits for the initial events and
+// returns them.
 func (s *service) follow(key, path string, headers ...string) (*following, []sse) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -72,7 +72,7 @@ func (s *service) follow(key, path string, headers ...string) (*following, []sse
 		s.t.Fatalf("GET %s: %d %s", path, resp.StatusCode, body)
 	}
 	if resp.ProtoMajor == 1 && !resp.Close {
-		s.t.Error("the client takes the connection for one that it can use again")
+		s.t.Error("the client considers the connection reusable")
 	}
 	f := &following{t: s.t, events: make(chan sse, 10_000), stop: cancel}
 	s.t.Cleanup(func() {
@@ -116,7 +116,7 @@ func (f *following) read(body io.ReadCloser) {
 	}
 }
 
-// next returns the next event, false at the end of the stream.
+// next returns the next event, or false at the end of the stream.
 func (f *following) next() (sse, bool) {
 	f.t.Helper()
 	select {
@@ -126,7 +126,7 @@ func (f *following) next() (sse, bool) {
 		}
 		return e, open
 	case <-time.After(must.Patience):
-		f.t.Fatal("nothing more is heard")
+		f.t.Fatal("timed out waiting for an event")
 		return sse{}, false
 	}
 }
@@ -139,14 +139,14 @@ func (f *following) ends() {
 	}
 }
 
-// until returns the events up to the first of that kind about a job with a status, any
-// if "".
+// until returns the events up to the first one of that kind about a job with that status,
+// or with any status if status is "".
 func (f *following) until(kind, name, status string) (all []sse) {
 	f.t.Helper()
 	for {
 		e, open := f.next()
 		if !open {
-			f.t.Fatalf("the stream ended before %s %s %s, behind %v", kind, name, status, all)
+			f.t.Fatalf("the stream ended before %s %s %s, after %v", kind, name, status, all)
 		}
 		if e.event == "" {
 			continue
@@ -158,7 +158,7 @@ func (f *following) until(kind, name, status string) (all []sse) {
 	}
 }
 
-// told returns events as "job a RUNNING".
+// told formats events as "job a RUNNING".
 func told(t *testing.T, all []sse) []string {
 	t.Helper()
 	var text []string
@@ -208,8 +208,8 @@ func TestEventsTellWhatHappensToAJob(t *testing.T) {
 	wantTold(t, "a new listener", present)
 }
 
-// TestListingAndListeningMissNothing changes jobs between a listing and the stream
-// that continues it.
+// TestListingAndListeningMissNothing changes jobs between a listing and the stream that
+// continues it.
 func TestListingAndListeningMissNothing(t *testing.T) {
 	s := start(t)
 	s.submit("a")
@@ -231,7 +231,7 @@ func TestListingAndListeningMissNothing(t *testing.T) {
 	wantTold(t, "told again", present)
 }
 
-func TestUnknownPlacesAreReset(t *testing.T) {
+func TestUnknownEventIDsResetTheStream(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	last := s.want(200, "GET", "/jobs", "").header.Get("X-Event-ID")
@@ -255,10 +255,10 @@ func TestUnknownPlacesAreReset(t *testing.T) {
 	}
 }
 
-// TestEventsAreSelectedAsJobsAre follows with every filter at once.
+// TestEventsAreSelectedAsJobsAre opens a stream with each filter.
 func TestEventsAreSelectedAsJobsAre(t *testing.T) {
 	s := start(t)
-	paths := map[string][]string{ // what each hears
+	paths := map[string][]string{ // expected events by path
 		"/events":                                 {"job a QUEUED", "job batch QUEUED", "job a FAILED", "job a FAILED", "deleted a"},
 		"/events?organization=true":               {"job a QUEUED", "job batch QUEUED", "job b QUEUED", "job a FAILED", "job a FAILED", "deleted a"},
 		"/events?jobEmail=Bob@lab.example":        {"job b QUEUED"},
@@ -268,7 +268,7 @@ func TestEventsAreSelectedAsJobsAre(t *testing.T) {
 		"/events?algorithm=none&organization=1":   nil,
 		"/events?status=QUEUED":                   {"job a QUEUED", "job batch QUEUED", "job a FAILED"},
 		"/events?status=RUNNING&status=COMPLETED": nil,
-		"/events?tag=round:1":                     {"job a QUEUED", "job a FAILED", "job a FAILED"}, // the last time without the tag
+		"/events?tag=round:1":                     {"job a QUEUED", "job a FAILED", "job a FAILED"}, // the last change removes the tag
 		"/events?search=ROUND:1":                  {"job a QUEUED", "job a FAILED", "job a FAILED"},
 	}
 	streams := map[string]*following{}
@@ -301,7 +301,8 @@ func (f *following) take(n int) (all []sse) {
 	return all
 }
 
-// withoutCounts leaves out the changes of a batch's counts but for streams of it.
+// withoutCounts omits changes of a batch's counts, except in streams that include its
+// jobs.
 func withoutCounts(t *testing.T, all []sse) []sse {
 	rows := slices.ContainsFunc(all, func(e sse) bool { name, _ := e.about(t); return name == "row" })
 	batches := 0
@@ -357,7 +358,7 @@ func TestAStreamOfADeletedJobEnds(t *testing.T) {
 	f.stop()
 }
 
-// TestOtherOrganizationsHearNothing listens with everything that may select.
+// TestOtherOrganizationsHearNothing listens with every filter.
 func TestOtherOrganizationsHearNothing(t *testing.T) {
 	s := start(t)
 	s.submit("a")
@@ -393,7 +394,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	other.until("job", "b", "QUEUED")
 }
 
-func TestStreamsHaveABoundOfTheirOwn(t *testing.T) {
+func TestStreamsHaveTheirOwnLimit(t *testing.T) {
 	s := start(t, func(with *setup) {
 		with.options = web.Options{MaxInFlight: 2, MaxInFlightPerKey: 1, MaxListeners: 4, MaxListenersPerKey: 3}
 	})
@@ -405,15 +406,15 @@ func TestStreamsHaveABoundOfTheirOwn(t *testing.T) {
 	if a := s.want(429, "GET", "/events", ""); a.code() != "RATE_LIMITED" || a.header.Get("Retry-After") == "" {
 		t.Errorf("%v %s", a.header, a.body)
 	}
-	s.submit("a") // requests are not kept waiting by streams
+	s.submit("a") // streams do not block requests
 	last, _ := s.follow(s.bob, "/jobs/a/events")
 	s.wantAs(s.root, 503, "GET", "/jobs/a/events", "")
 	last.stop()
 	streams[0].stop()
-	must.Become(t, "the place of a stream that has ended is free", func() bool { return s.as(s.ann, "HEAD", "/events", "").status == 200 })
+	must.Become(t, "the slot of an ended stream is free", func() bool { return s.as(s.ann, "HEAD", "/events", "").status == 200 })
 }
 
-// TestStreamsOverHTTP2 has a connection that others share, which is not taken over.
+// TestStreamsOverHTTP2 uses a shared connection, which is not taken over.
 func TestStreamsOverHTTP2(t *testing.T) {
 	s := start(t, func(with *setup) { with.http2 = true })
 	f, _ := s.follow(s.ann, "/events")
@@ -423,7 +424,8 @@ func TestStreamsOverHTTP2(t *testing.T) {
 	f.ends()
 }
 
-// TestStreamsAreLoggedWithTheirSize has bytes that were not written by net/http.
+// TestStreamsAreLoggedWithTheirSize checks the size of a stream that net/http did not
+// write.
 func TestStreamsAreLoggedWithTheirSize(t *testing.T) {
 	s := start(t)
 	s.submit("a")
@@ -441,7 +443,7 @@ func TestStreamsEndWhenTheServiceStops(t *testing.T) {
 	f.ends()
 }
 
-func TestWhatEventsDoNotKnowIsRefused(t *testing.T) {
+func TestUnsupportedEventParametersAreRejected(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	for query, want := range map[string]string{

@@ -2,14 +2,14 @@ package web
 
 import "molrun/app/job/apikey"
 
-// Route is a line of the table of routes, for tests outside the package.
+// Route is an entry of the route table, for tests outside the package.
 type Route struct {
 	Method, Path string
 	Open         bool
 	Needs        apikey.Rights
 }
 
-// Routes returns the table of routes.
+// Routes returns the route table.
 func Routes() []Route {
 	var routes []Route
 	for _, r := range (handlers{}).routes() {
@@ -21,7 +21,7 @@ func Routes() []Route {
 // Audited reports whether a route is audited.
 func Audited(route string) bool { return audited[route] != "" }
 
-// ControlRoutes returns the table of the operator's routes.
+// ControlRoutes returns the operator's route table.
 func ControlRoutes() []Route {
 	var routes []Route
 	for _, r := range (control{}).routes() {

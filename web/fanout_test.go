@@ -12,7 +12,7 @@ func (s *service) uploadTo(folder, name, text string) string {
 	return s.upload(name+"?folder="+folder, text)
 }
 
-// rowsOf returns what the records of a batch's rows say, in the order of rows.
+// rowsOf returns these members of the jobs of a batch, in order.
 func (s *service) rowsOf(batch string, members ...string) (rows [][]any) {
 	s.t.Helper()
 	list := s.want(200, "GET", "/jobs?order=asc&limit=100&batch="+batch, "").fields(s.t)["jobs"].([]any)
@@ -53,11 +53,12 @@ func TestFanOutMakesARowForEachFileOfAFolder(t *testing.T) {
 	input := s.want(200, "GET", "/jobs/b-lig2", "").fields(t)["inputs"].([]any)[0].(map[string]any)
 	same(t, "the newest upload of a name", input["sha256"], sha256Hex("newer"))
 
-	// The same again is the same batch, whatever was uploaded since.
+	// Repeating the request returns the same batch, even after another upload to the
+	// folder.
 	s.uploadTo("ligands", "lig4.pdb", "late")
 	again := s.want(200, "POST", "/submit-batch", body).fields(t)
 	same(t, "again", []any{again["created"], again["jobId"]}, []any{false, created["jobId"]})
-	// So are the same rows by another route.
+	// So does submitting the same jobs in another form.
 	byHand := s.want(200, "POST", "/submit-batch", `{"batchName":"b","type":"echo","jobNames":["b-lig1","b-lig2","b-lig10"],"settings":[
 		{"structure":"ligands/lig1.pdb","steps":7},{"structure":"ligands/lig2.pdb","steps":7},{"structure":"ligands/lig10.pdb","steps":7}]}`).fields(t)
 	same(t, "by hand", byHand["created"], false)
@@ -104,7 +105,7 @@ func TestTablesMakeRows(t *testing.T) {
 	}
 }
 
-func TestUnfinishedUploadsThatNoRowReadsAreNoFault(t *testing.T) {
+func TestUnmatchedUnfinishedUploadsAreIgnored(t *testing.T) {
 	s := start(t)
 	s.uploadTo("in", "a.pdb", "A")
 	s.want(200, "PUT", "/upload/b.sdf?folder=in", "")
@@ -130,7 +131,7 @@ func TestSourcesAreTakenTogether(t *testing.T) {
 	same(t, "rows of a result", s.rowsOf("y", "settings"), [][]any{{settings("steps", 4.0)}})
 }
 
-// messages returns the faults of a refusal as "loc: msg".
+// messages returns the errors in a response as "loc: msg".
 func (a answer) messages(t *testing.T) (all []string) {
 	t.Helper()
 	for _, f := range a.fields(t)["detail"].([]any) {
@@ -156,54 +157,54 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 		fanOut string
 		want   []string
 	}{
-		{`{}`, []string{`[body fanOut each]: this member is required: say what each row takes, such as {"ligand": "folder:ligands/*.sdf"}`}},
+		{`{}`, []string{`[body fanOut each]: this member is required: specify the source of each job's values, such as {"ligand": "folder:ligands/*.sdf"}`}},
 		{`{"each":{}}`, []string{`[body fanOut each]: name at least one setting, such as {"ligand": "folder:ligands/*.sdf"}`}},
 		{`{"each":{"steps":1},"more":1,"settings":[]}`, []string{
 			`[body fanOut each steps]: use a string such as folder:ligands/*.sdf, not a number`,
-			`[body fanOut more]: unknown member "more"; known are each, settings`,
+			`[body fanOut more]: unknown member "more"; use each or settings`,
 			`[body fanOut settings]: use an object, not an array`,
 		}},
 		{each("structure", "folder:in/*.txt"), []string{
 			`[body fanOut each structure]: b.txt: "b.txt" has the wrong file type; this setting takes .pdb`,
 			`[body fanOut each structure]: c.txt: "c.txt" has the wrong file type; this setting takes .pdb`,
 		}},
-		{each("structure", "folder:in/*.sdf"), []string{`[body fanOut each structure]: no completed upload of yours is named in/*.sdf; GET /files?folder= lists what a folder has`}},
+		{each("structure", "folder:in/*.sdf"), []string{`[body fanOut each structure]: you have no completed upload named in/*.sdf; GET /files?folder= lists the files of a folder`}},
 		{each("structure", "folder:half/*"), []string{`[body fanOut each structure]: the upload half/late.pdb is not complete; complete it or delete it`}},
-		{each("structure", "folder:half/*.sdf"), []string{`[body fanOut each structure]: no completed upload of yours is named half/*.sdf; GET /files?folder= lists what a folder has`}},
-		{each("structure", "folder:in*/x"), []string{`[body fanOut each structure]: use *, ? and [ ] in the names of files only, not of folders`}},
-		{each("structure", "folder:in/[x"), []string{`[body fanOut each structure]: "[x" is no pattern: use * for any characters, ? for one, [a-z] for one of these`}},
+		{each("structure", "folder:half/*.sdf"), []string{`[body fanOut each structure]: you have no completed upload named half/*.sdf; GET /files?folder= lists the files of a folder`}},
+		{each("structure", "folder:in*/x"), []string{`[body fanOut each structure]: use *, ? and [ ] only in file names, not in folder names`}},
+		{each("structure", "folder:in/[x"), []string{`[body fanOut each structure]: "[x" is not a valid pattern: use * for any characters, ? for one, [a-z] for a range`}},
 		{each("structure", "folder:in"), []string{`[body fanOut each structure]: write folder:<folder>/<pattern>, such as folder:in/*`}},
 		{each("structure", "folders:in/*"), []string{`[body fanOut each structure]: did you mean folder:in/*?`}},
 		{each("structure", "in/*.pdb"), []string{`[body fanOut each structure]: write folder:<folder>/<pattern>, fasta:<file>, csv:<file> or tsv:<file>`}},
 		{each("structure", "fasta:in/a.pdb"), []string{
-			`[body fanOut each structure]: "structure" is a file, and a record is none; give one file each, such as folder:inputs/*.pdb`,
+			`[body fanOut each structure]: "structure" is a file, but a record is not; use one file per job, such as folder:inputs/*.pdb`,
 		}},
-		{each("*", "folder:in/*"), []string{`[body fanOut each *]: "*" stands for the columns of a table, csv:<file> or tsv:<file>; name the setting`}},
+		{each("*", "folder:in/*"), []string{`[body fanOut each *]: "*" means the columns of a table, csv:<file> or tsv:<file>; for other sources, name the setting`}},
 		{each("step", "csv:inputs/one.csv"), []string{
 			`[body fanOut each step]: echo has no setting "step"; did you mean "steps"?`,
 			`[body fanOut each step]: the table has no column "step"; it has steps`,
 		}},
 		{each("steps", "csv:inputs/none.csv"), []string{`[body fanOut each steps]: there is no completed upload "inputs/none.csv"; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>`}},
-		{each("*", "csv:inputs/empty.csv"), []string{`[body fanOut each *]: there is no row below the first line`}},
+		{each("*", "csv:inputs/empty.csv"), []string{`[body fanOut each *]: the table has no rows below the header`}},
 		{each("*", "csv:inputs/one.csv"), []string{
 			`[body fanOut each * 2 steps]: line 2, column "steps": must be at least 1, got 0`,
 			`[body fanOut each * 4 steps]: line 4, column "steps": must be a whole number, got text`,
 		}},
 		{`{"each":{"*":"csv:inputs/one.csv"},"settings":{"steps":5}}`, []string{
-			`[body fanOut each * 1 steps]: the column "steps" is for a setting that is given beside the table too; leave it out here or there`,
+			`[body fanOut each * 1 steps]: the setting of column "steps" is also given outside the table: remove one of the two`,
 		}},
 		{each("*", "csv:inputs/ragged.csv"), []string{
-			`[body fanOut each * 2]: line 2: the line has 1 cell, the first line names 2; it may have broken off`,
-			`[body fanOut each * 4]: line 4: the line has 3 cells, the first line names 2; put a cell with a separator in quotes`,
+			`[body fanOut each * 2]: line 2: the line has 1 cell, but the first line names 2; it might be truncated`,
+			`[body fanOut each * 4]: line 4: the line has 3 cells, but the first line names 2; quote cells that contain a separator`,
 			`[body fanOut each * 3 structure]: line 3, column "structure": there is no completed upload "in/none.pdb"; give a fileId, folder/filename of a file that you uploaded, or job:<jobName>/<path>`,
 		}},
-		{`{"each":{"structure":"folder:in/*","steps":"csv:inputs/empty.csv"}}`, []string{`[body fanOut each steps]: there is no row below the first line`}},
-		{`{"each":{"structure":"folder:in/a*","steps":"csv:inputs/one.csv"}}`, []string{`[body fanOut each structure]: this gives 1 row and "steps" gives 3: a row takes the next of each, so give as many of each`}},
+		{`{"each":{"structure":"folder:in/*","steps":"csv:inputs/empty.csv"}}`, []string{`[body fanOut each steps]: the table has no rows below the header`}},
+		{`{"each":{"structure":"folder:in/a*","steps":"csv:inputs/one.csv"}}`, []string{`[body fanOut each structure]: this has 1 row, but "steps" has 3: values are paired one to one, so both need the same number`}},
 		{`{"each":{"structure":"folder:in/a*"},"settings":{"structure":"x","steps":0,"stepz":1}}`, []string{
-			`[body fanOut settings structure]: each gives this setting already: leave it out here or there`,
+			`[body fanOut settings structure]: this setting is also given in each: remove one of the two`,
 		}},
 		{`{"each":{"structure":"folder:in/*"},"settings":{"steps":0}}`, []string{
-			`[body fanOut settings steps]: must be at least 1, got 0`, // once, though all rows have it
+			`[body fanOut settings steps]: must be at least 1, got 0`, // reported once, although it applies to all jobs
 			`[body fanOut each structure]: b.txt: "b.txt" has the wrong file type; this setting takes .pdb`,
 			`[body fanOut each structure]: c.txt: "c.txt" has the wrong file type; this setting takes .pdb`,
 		}},
@@ -237,13 +238,13 @@ func TestFaultsOfATableSayTheirLine(t *testing.T) {
 			`[body 2 steps]: line 2, column "steps": must be at least 1, got 0`,
 		}},
 		{"batchName=b&type=echo", "", []string{`[body]: the table is empty: its first line names the settings`}},
-		{"batchName=b&type=echo", "steps\n", []string{`[body]: there is no row below the first line`}},
+		{"batchName=b&type=echo", "steps\n", []string{`[body]: the table has no rows below the header`}},
 		{"batchName=b&type=echo", "steps,stepz,steps,,jobName\n1,2,3,4,b\n1,2,3,4,x\n0,2,3,4,x\n", []string{
-			`[body 1]: line 1: the column "steps" is there twice`,
-			`[body 1]: line 1: column 4 has no name, but cells, as in line 2: name a setting, or remove the column`,
+			`[body 1]: line 1: the column "steps" occurs twice`,
+			`[body 1]: line 1: column 4 has cells but no name (see line 2): name a setting, or remove the column`,
 			`[body 1 stepz]: column "stepz": echo has no setting "stepz"; did you mean "steps"?`,
-			`[body 2 jobName]: line 2, column "jobName": choose a name that differs from the batch's`,
-			`[body 4 jobName]: line 4, column "jobName": "x" is the name of line 3 already`,
+			`[body 2 jobName]: line 2, column "jobName": choose a name other than the name of the batch`,
+			`[body 4 jobName]: line 4, column "jobName": "x" is already the name of line 3`,
 			`[body 4 steps]: line 4, column "steps": must be at least 1, got 0`,
 		}},
 		{"batchName=b&type=echo", "steps\n\"1\n2\n", []string{`[body 2]: line 2: a quote is not closed, or something follows it in its cell; within quotes write "" for a quote`}},
@@ -251,8 +252,8 @@ func TestFaultsOfATableSayTheirLine(t *testing.T) {
 			`[body 2]: line 2: a cell with a quote in it stands in quotes, with the quote doubled: "a ""b"" c"`,
 			`[body 3 steps]: line 3, column "steps": must be at least 1, got 0`,
 		}},
-		{"batchName=b&type=echo", "steps\n1\n\x81\n", []string{`[body 3]: line 3: the text is not UTF-8, and the byte 0x81 is no character of Windows-1252; save it as UTF-8`}},
-		{"batchName=b&type=echo", "steps;jobName\n1.234,5;\n", []string{`[body 2 steps]: line 2, column "steps": "1.234,5" can't be read as a number; write it with a decimal point and without separators of thousands, such as 1234.5`}},
+		{"batchName=b&type=echo", "steps\n1\n\x81\n", []string{`[body 3]: line 3: the text is neither UTF-8 nor Windows-1252 (byte 0x81); save it as UTF-8`}},
+		{"batchName=b&type=echo", "steps;jobName\n1.234,5;\n", []string{`[body 2 steps]: line 2, column "steps": "1.234,5" is not a number; use a decimal point and no thousands separators, such as 1234.5`}},
 	} {
 		a := s.sendTable(tt.query, tt.text)
 		same(t, tt.text, a.status, 422)

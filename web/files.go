@@ -14,7 +14,7 @@ import (
 	"molrun/web/respond"
 )
 
-// files lists and deletes uploads.
+// files handles requests to list and delete uploads.
 type files struct {
 	svc   *upload.Files
 	lists *listing.Lists
@@ -40,7 +40,7 @@ func (h files) list(c *gin.Context, by app.Caller) error {
 	for i, u := range page.Uploads {
 		view := viewFile(u)
 		view.Email = u.Email
-		answer.Records[i], _ = json.Marshal(view) // strings, numbers and a time cannot fail
+		answer.Records[i], _ = json.Marshal(view) // strings, numbers and a time can't fail to marshal
 	}
 	answer.Write(c.Writer)
 	return nil

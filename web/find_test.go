@@ -56,10 +56,10 @@ func TestListingsFindJobs(t *testing.T) {
 		{"last", `"tags":{"url":"a:b"}`},
 	} {
 		s.want(200, "POST", "/submit-job", fmt.Sprintf(`{"jobName":%q,"type":"echo","settings":{},%s}`, j.name, j.labels))
-		time.Sleep(2 * time.Millisecond) // times are shown to the millisecond
+		time.Sleep(2 * time.Millisecond) // times are shown in milliseconds
 	}
 	s.run("last", map[string]string{"out.txt": "text"})
-	time.Sleep(2 * time.Millisecond) // times are shown to the millisecond
+	time.Sleep(2 * time.Millisecond) // times are shown in milliseconds
 	s.run("Dock-1", map[string]string{"out.txt": "text"})
 	s.want(200, "POST", "/jobs/last/pin", "")
 	times := map[string]string{}
@@ -103,7 +103,7 @@ func TestListingsFindJobs(t *testing.T) {
 		same(t, tt.query+" count", all.Count, any(float64(len(all.Jobs))))
 		same(t, tt.query+" page by page", s.paged(tt.query+"&limit=1"), tt.want)
 	}
-	same(t, "a batch that is not there", s.find("batch=absent&count=1").Count, any(0.0))
+	same(t, "a missing batch", s.find("batch=absent&count=1").Count, any(0.0))
 }
 
 func TestRowsAreFound(t *testing.T) {

@@ -17,29 +17,29 @@ import (
 	"molrun/web/edge"
 )
 
-// class says how a route is guarded and limited.
+// class is how a route is guarded and limited.
 type class int
 
 const (
-	keyed    class = iota // needs an API key
-	open                  // needs none
-	querying              // the others need one, and have a rate
+	keyed    class = iota // requires an API key
+	open                  // requires no key
+	querying              // this and the following require a key and have a rate, unless noted
 	submitting
-	batch // submitting, with a large body
+	batch // submitting with a large body
 	uploading
-	sharing   // needs none, and has a rate for each address; so has signing in
-	following // needs one; lasts as long as the client likes, so it has a bound of its own
+	sharing   // requires no key, has a rate per address; also for signing in
+	following // requires a key; open-ended, so it has its own limit
 )
 
-// guard admits requests to handlers. It demands an API key before anything of the
-// body is read, and bounds how many requests are in flight: those of a key from
-// then on, all together only once their bodies have arrived, so that slow clients
+// guard admits requests to handlers. It checks the API key before any of the body is
+// read, and limits the number of requests in flight. A key's requests count from then on;
+// the total counts requests only once their bodies have arrived, so that slow clients
 // don't keep others out.
 type guard struct {
 	accounts *access.Accounts
 	trusted  []netip.Prefix
 	cookie   edge.Cookie
-	// crossOrigin refuses what pages of other sites send to change something.
+	// crossOrigin rejects changes requested by pages of other sites.
 	crossOrigin *http.CrossOriginProtection
 	limits      map[class]*decode.Limits
 	answerTime  time.Duration
@@ -47,8 +47,8 @@ type guard struct {
 	perKey      limit.Budget           // requests
 	perAddress  limit.Budget           // requests without a key
 	computing   *limit.Slots           // submissions
-	failed      *limit.Rates           // refused keys by address
-	shared      *limit.Rates           // requests for what is shared, by address
+	failed      *limit.Rates           // rejected keys by address
+	shared      *limit.Rates           // requests for shared results, by address
 	rates       map[class]*limit.Rates // requests by key
 }
 
@@ -94,7 +94,7 @@ func newGuard(accounts *access.Accounts, o Options) *guard {
 	}
 }
 
-// sameOrigin trusts the origin of the address that users see, which a proxy may hide.
+// sameOrigin trusts the origin of the address that users see, which a proxy can hide.
 func sameOrigin(public string) *http.CrossOriginProtection {
 	p := http.NewCrossOriginProtection()
 	if u, err := url.Parse(public); err == nil && u.Host != "" {
@@ -103,17 +103,17 @@ func sameOrigin(public string) *http.CrossOriginProtection {
 	return p
 }
 
-// admit returns the handler of a route behind the guard of its class.
+// admit returns the handler of a route with the guard of its class.
 func (g *guard) admit(r route) handler {
 	of, next, limits := r.class, r.handle, g.limits[r.class]
 	return func(c *gin.Context, by app.Caller) (err error) {
 		defer limits.Apply(c)(&err)
-		limitAnswer(c, g.answerTime)
+		limitResponseTime(c, g.answerTime)
 		if of == open {
 			return next(c, by)
 		}
 		if of == sharing {
-			return g.admitStranger(c, next)
+			return g.admitAnonymous(c, next)
 		}
 		by, err = g.authenticate(c.Request)
 		if err != nil {
@@ -144,8 +144,8 @@ func (g *guard) admit(r route) handler {
 	}
 }
 
-// inFairShare calls next when the user gets a slot by fair share. Batches wait for no slot: they are few, and
-// one that computes for long would hold up all that are small.
+// inFairShare calls next once the user gets a slot by fair share. Batches do not wait for
+// slots: they are few, and a long-running one would delay all small submissions.
 func (g *guard) inFairShare(next handler) handler {
 	return func(c *gin.Context, by app.Caller) error {
 		inside, leave, err := g.computing.Enter(c.Request.Context(), by.Organization+"/"+by.Email)
@@ -158,14 +158,14 @@ func (g *guard) inFairShare(next handler) handler {
 	}
 }
 
-// errForbidden says which right a caller is missing.
+// errForbidden maps a missing right to its error.
 var errForbidden = map[apikey.Rights]error{
 	read:   fault.Errorf(fault.Forbidden, "This API key can't read: it lacks the scope read. Use another key; GET /keys lists yours."),
 	submit: fault.Errorf(fault.Forbidden, "This API key can't change anything: that requires the role member or admin and, for a key with scopes, the scope submit. Ask an admin of your organization."),
 	admin:  fault.Errorf(fault.Forbidden, "Only admins can do this: it requires the role admin and, for a key with scopes, the scope admin. Ask an admin of your organization."),
 }
 
-// handle calls next if not too many requests are in flight.
+// handle calls next unless too many requests are in flight.
 func (g *guard) handle(c *gin.Context, by app.Caller, next handler) error {
 	release, err := g.inFlight.One("")
 	if err != nil {
@@ -175,9 +175,9 @@ func (g *guard) handle(c *gin.Context, by app.Caller, next handler) error {
 	return next(c, by)
 }
 
-// admitStranger admits a request for what is shared, or of who signs in. Its address is
-// bounded as API keys are.
-func (g *guard) admitStranger(c *gin.Context, next handler) error {
+// admitAnonymous admits a request for shared results or to sign in. Its address is limited
+// like an API key.
+func (g *guard) admitAnonymous(c *gin.Context, next handler) error {
 	if g.crossOrigin.Check(c.Request) != nil {
 		return errCrossOrigin
 	}
@@ -194,7 +194,7 @@ func (g *guard) admitStranger(c *gin.Context, next handler) error {
 	return g.refused(c.Request, g.handle(c, app.Caller{}, next))
 }
 
-// receive reads what the handler will read of the body.
+// receive reads as much of the body as the handler will need.
 func receive(c *gin.Context, of class, by app.Caller) {
 	switch {
 	case c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead:
@@ -209,15 +209,14 @@ func receive(c *gin.Context, of class, by app.Caller) {
 func (g *guard) authenticate(r *http.Request) (app.Caller, error) {
 	by, err := g.identify(r)
 	if fault.CodeOf(err) == fault.Unauthorized {
-		// Whatever is wrong with the key, the answer is the same.
+		// The response is the same whatever is wrong with the key.
 		err = g.refused(r, fault.Errorf(fault.Unauthorized, "Send a valid API key in x-api-key; an administrator can create one with `molrun key create`."))
 	}
 	return by, err
 }
 
-// refused returns the answer to a request whose error is that nobody is known to have
-// sent it. An address with too many of them is slowed down, so that keys can't be tried at
-// full speed.
+// refused returns the error for a request that was not authenticated. Addresses with too
+// many of them are slowed down, so that they can't try keys at full speed.
 func (g *guard) refused(r *http.Request, err error) error {
 	if fault.CodeOf(err) == fault.Unauthorized && !edge.Shared(r, g.trusted) && !g.failed.Allow(edge.Network(r)) {
 		return fault.Errorf(fault.RateLimited, "Too many requests without a valid API key came from this address; wait a second.")
@@ -225,10 +224,10 @@ func (g *guard) refused(r *http.Request, err error) error {
 	return err
 }
 
-// identify returns the caller of a request's key or, without one, the user whom a
-// proxy has signed in, or else that of a session. A proxy knows who is in front of the
-// browser now; the cookie may be of who was there before. A handler of this process says
-// itself whom it admits without a key.
+// identify returns the caller of a request: the owner of the key or, without a key, the
+// user signed in by a proxy, or else the user of the session. The proxy takes precedence
+// because it knows the current user of the browser, while the cookie may belong to a
+// previous one. A guest admitted by a handler of this process needs no key.
 func (g *guard) identify(r *http.Request) (app.Caller, error) {
 	keys, user, session := r.Header.Values("X-Api-Key"), edge.SignedIn(r), g.cookie.Value(r)
 	guest, admitted := edge.GuestOf(r)
@@ -239,14 +238,14 @@ func (g *guard) identify(r *http.Request) (app.Caller, error) {
 		return g.accounts.Authenticate(r.Context(), keys[0], edge.Address(r))
 	case len(keys) > 1 || user == "" && session == "":
 		return app.Caller{}, fault.Unauthorized
-	// A browser sends these by itself, so pages of other sites must not be able to let
-	// it change something.
+	// Browsers send these automatically, so pages of other sites must not be able to use
+	// them to make changes.
 	case g.crossOrigin.Check(r) != nil:
 		return app.Caller{}, errCrossOrigin
 	case user != "":
 		return g.accounts.SignIn(r.Context(), user)
 	}
-	return g.accounts.OfSession(r.Context(), session, edge.Address(r))
+	return g.accounts.AuthenticateSession(r.Context(), session, edge.Address(r))
 }
 
 var errCrossOrigin = fault.Errorf(fault.Forbidden, "This request came from a page of another site; only pages of this service can make changes for a signed-in user.")

@@ -30,8 +30,8 @@ func TestRefusedKeysFromOneAddressAreRateLimited(t *testing.T) {
 	s.wantSent(401, "GET", "/jobs", "")
 }
 
-// TestRefusedKeysAreCountedByNetwork tries wrong keys from many addresses: those
-// of one IPv6 customer, a /64, count together, and those of IPv4 alone.
+// TestRefusedKeysAreCountedByNetwork tries wrong keys from many addresses: those of one
+// IPv6 customer, a /64 network, are counted together, and IPv4 addresses separately.
 func TestRefusedKeysAreCountedByNetwork(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	var from *string
@@ -49,8 +49,8 @@ func TestRefusedKeysAreCountedByNetwork(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]int{
-		"2001:db8:0:7:ffff::1": 429, // in the network of those before
-		"2001:db8:0:6::1":      401, // in the one before
+		"2001:db8:0:7:ffff::1": 429, // in the network of the earlier attempts
+		"2001:db8:0:6::1":      401, // in the adjacent network
 		"2001:db8:1:7::1":      401,
 		"192.0.2.200":          401,
 		"::ffff:192.0.2.201":   401,
@@ -94,22 +94,22 @@ func TestKeysHaveConfiguredRates(t *testing.T) {
 	s.want(200, "PUT", "/upload/a", "")
 }
 
-// TestRequestsThatWaitLeaveSlotsForOthers has Ann wait for changes of a job until no more
-// of her requests are taken.
+// TestRequestsThatWaitLeaveSlotsForOthers has Ann wait for changes of a job until further
+// requests of hers are rejected.
 func TestRequestsThatWaitLeaveSlotsForOthers(t *testing.T) {
 	const brief = "/jobs/a?wait=1ms"
 	for name, tt := range map[string]struct {
 		inFlight, perKey int
-		waiting          int    // requests of Ann
-		refused          string // what nobody gets meanwhile, or Ann if by her key
+		waiting          int    // waiting requests of Ann
+		refused          string // rejected for everyone, or only for Ann if byKey
 		byKey            bool
 		status           int
-		served           string // what Bob gets
+		served           string // allowed for Bob
 	}{
 		"all slots":                {inFlight: 1, waiting: 1, refused: "/algorithms", status: 503, served: "/healthz"},
-		"all waits":                {inFlight: 3, waiting: 1, refused: brief, status: 503, served: "/jobs/a"}, // one of three may wait
+		"all waits":                {inFlight: 3, waiting: 1, refused: brief, status: 503, served: "/jobs/a"}, // one of three requests can wait
 		"all slots of a key":       {inFlight: 20, perKey: 2, waiting: 2, refused: "/algorithms", byKey: true, status: 429, served: "/algorithms"},
-		"all waits that a key may": {inFlight: 8, waiting: 3, refused: brief, byKey: true, status: 429, served: brief}, // three of four
+		"all waits that a key may": {inFlight: 8, waiting: 3, refused: brief, byKey: true, status: 429, served: brief}, // three of four requests of a key
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, func(with *setup) { with.options.MaxInFlight, with.options.MaxInFlightPerKey = tt.inFlight, tt.perKey })
@@ -132,14 +132,14 @@ func TestRequestsThatWaitLeaveSlotsForOthers(t *testing.T) {
 					t.Errorf("a request that waited: %d %s", a.status, a.body)
 				}
 			}
-			// The request before may still have a slot when its answer is there.
+			// The previous request may still hold a slot after its response has arrived.
 			must.Become(t, "the slots are free", func() bool { return s.as(by, "GET", tt.refused, "").status == 200 })
 		})
 	}
 }
 
-// waitForA makes requests of Ann wait for a change of job a. One that is refused with
-// a status, because another came first, is sent again.
+// waitForA sends requests of Ann that wait for a change of job a. It resends a request
+// that is rejected with the given status because another came first.
 func (s *service) waitForA(requests, refused int) (answers <-chan answer) {
 	all := make(chan answer, requests)
 	for range requests {
@@ -154,8 +154,8 @@ func (s *service) waitForA(requests, refused int) (answers <-chan answer) {
 	return all
 }
 
-// begin sends a submission that begins with a text, and returns the status of its answer.
-// The client of s would read the body itself.
+// begin sends a submission whose body begins with text, and returns the status of the
+// response. The client of s would read the body itself.
 func (s *service) begin(ctx context.Context, key, text string, rest io.Reader) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/submit-job", io.MultiReader(strings.NewReader(text), rest))
 	if err != nil {
@@ -170,14 +170,14 @@ func (s *service) begin(ctx context.Context, key, text string, rest io.Reader) (
 	return response.StatusCode, response.Body.Close()
 }
 
-// stall begins a submission, again if it is refused because another request came first.
-// The rest comes with end, which waits for the answer.
+// stall begins a submission, and retries if it is rejected because another request came
+// first. end sends the rest and waits for the response.
 func (s *service) stall(key, begin string) (end func()) {
 	rest, ended := make(untilClosed), make(chan struct{})
 	go func() {
 		defer close(ended)
 		for status := 429; status == 429 || status == 503; {
-			status, _ = s.begin(s.t.Context(), key, begin, rest) // 0 if there is no answer
+			status, _ = s.begin(s.t.Context(), key, begin, rest) // 0 if there is no response
 		}
 	}()
 	return func() {
@@ -186,7 +186,7 @@ func (s *service) stall(key, begin string) (end func()) {
 	}
 }
 
-// untilClosed is a reader that has nothing, and ends when it is closed.
+// untilClosed is a reader that blocks until it is closed, and then ends.
 type untilClosed chan struct{}
 
 func (u untilClosed) Read([]byte) (int, error) {
@@ -202,7 +202,7 @@ func TestSlowBodiesTakeNoSlots(t *testing.T) {
 	defer s.stall(s.ann, "{")()
 	must.Become(s.t, "both have arrived", func() bool { return s.as(s.ann, "GET", "/algorithms", "").status == 429 })
 	for _, c := range []call{{"GET", "/algorithms"}, {"PUT", "/upload/a"}} {
-		// The request before may still have a slot when its answer is there.
+		// The previous request may still hold a slot after its response has arrived.
 		must.Become(s.t, fmt.Sprint(c, " is served"), func() bool { return s.as(s.bob, c.method, c.path, "").status == 200 })
 	}
 }
@@ -220,8 +220,8 @@ func TestOneKeyLeavesMemoryForOthers(t *testing.T) {
 	s.wantAs(s.ann, 422, "POST", "/submit-job", body)
 }
 
-// TestRefusedRequestsAreAnsweredBeforeTheirBody has clients who await an answer before
-// they send the rest.
+// TestRefusedRequestsAreAnsweredBeforeTheirBody uses clients that wait for a response
+// before they send the rest.
 func TestRefusedRequestsAreAnsweredBeforeTheirBody(t *testing.T) {
 	s := start(t, func(with *setup) { with.options.BodyTime, with.options.MaxBuffered = time.Hour, 1000 })
 	for _, tt := range []struct {

@@ -21,13 +21,13 @@ func sha256Hex(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// same fails the test if got is not want.
+// same fails the test unless got equals want.
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	must.Equal(t, what, got, want)
 }
 
-// contains requires each of some parts in a text.
+// contains requires text to contain each of parts.
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

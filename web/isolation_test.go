@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// meaning is what an input of the API names.
+// meaning is the kind of thing that an API input names.
 type meaning string
 
 const (
@@ -40,9 +40,9 @@ const (
 	newName    meaning = "the name that a new thing gets"
 )
 
-// inputsThatName classifies every parameter and member of openapi.yaml that can
-// carry something that belongs to somebody. An entry for an operation goes before
-// one for all of them.
+// inputsThatName classifies every parameter and member of openapi.yaml that can refer to
+// data of a user or organization. An entry for one operation takes precedence over an
+// entry for all operations.
 var inputsThatName = map[string]meaning{
 	"header Last-Event-ID": anEvent,
 
@@ -101,20 +101,21 @@ var inputsThatName = map[string]meaning{
 	"POST /submit-batch body jobs.jobName":    newName,
 	"POST /submit-batch query after":          toFollow,
 	"POST /submit-batch query batchName":      newName,
-	"POST /submit-batch query tag":            "", // a new one
+	"POST /submit-batch query tag":            "", // a new tag
 	"POST /submit-job body jobName":           newName,
 	"POST /validate-job body jobName":         newName,
 }
 
-// inputsThatDoNot are all others, each with a value for which other code runs than
-// without it. An entry for an operation goes before one for all of them.
+// inputsThatDoNot has all other inputs, each with a value that takes a different code
+// path than omitting it. An entry for one operation takes precedence over an entry for
+// all operations.
 var inputsThatDoNot = map[string]any{
 	"path name": "energy",
 	"path type": "echo",
 	"body type": "echo",
 	"body key":  "molrun_a",
 
-	"POST /admin/prune body after":       `{"organization":"lab"}`, // a place among the caller's own jobs, whatever it says
+	"POST /admin/prune body after":       `{"organization":"lab"}`, // only a position among the caller's own jobs, whatever it contains
 	"POST /admin/prune body algorithm":   "echo",
 	"POST /admin/prune body dryRun":      true,
 	"POST /admin/prune body endedBefore": "2999-01-01T00:00:00.000Z",
@@ -190,10 +191,9 @@ var inputsThatDoNot = map[string]any{
 	"body tags":                            map[string]any{"round": "1"},
 }
 
-// TestNothingOfAnotherOrganizationIsFound fills every parameter and member that
-// openapi.yaml describes with what belongs to another organization, alone and with
-// every option beside it: each answer must be the one for a thing that does not
-// exist.
+// TestNothingOfAnotherOrganizationIsFound fills every parameter and member in
+// openapi.yaml with data of another organization, alone and together with every option.
+// Each response must be the same as for something that does not exist.
 func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 	readers := start(t, viewing)
 	read := populate(readers)
@@ -221,7 +221,8 @@ func TestNothingOfAnotherOrganizationIsFound(t *testing.T) {
 	}
 }
 
-// onlyReads reports whether requests leave nothing behind, so that they can share a service.
+// onlyReads reports whether requests of an operation leave no changes, so that they can
+// share a service.
 func onlyReads(op contract.Operation) bool {
 	return op.Method == "GET" || op.Path == "/validate-job" || op.Path == "/estimate"
 }
@@ -244,10 +245,10 @@ func meaningOf(op contract.Operation, in contract.Input) (meaning, bool) {
 	return what, ok
 }
 
-// pair is something of ann's, and the like that never was.
+// pair is something of ann's and a counterpart that never existed.
 type pair struct{ theirs, absent any }
 
-// nothingIsFound compares the answers to eve for one input.
+// nothingIsFound compares the responses to eve for one input.
 func nothingIsFound(s *service, w world, op contract.Operation, inputs []contract.Input, in contract.Input, what meaning) {
 	t := s.t
 	before := w.everything(s)
@@ -282,11 +283,11 @@ func choices(op contract.Operation, inputs []contract.Input) [][]string {
 	return append(sets, all)
 }
 
-// world is what both organizations have.
+// world is the data of both organizations.
 type world struct {
 	pairs map[meaning][]pair
-	own   map[meaning]any // what eve herself has
-	as    []string        // headers of who sends requests
+	own   map[meaning]any // data of eve
+	as    []string        // headers that identify the sender
 }
 
 // populate gives both organizations a job with a result, a batch and an upload.
@@ -366,9 +367,9 @@ func (w world) addSource(setting, theirs, absent string) {
 	w.pairs[sources] = append(w.pairs[sources], pair{map[string]any{setting: theirs}, map[string]any{setting: absent}})
 }
 
-// send sends eve's request with one input set to a value, the required ones to what
-// she has, and some options. It returns the answer without what differs in every
-// answer, and without the value itself.
+// send sends eve's request with one input set to a value, the required inputs to her own
+// data, and some options. It returns the response without volatile parts and without the
+// value itself.
 func (w world) send(s *service, op contract.Operation, inputs []contract.Input, options []string, in contract.Input, value any) string {
 	s.t.Helper()
 	return w.ask(s, op, inputs, options, in, value).without(value)
@@ -392,7 +393,7 @@ func (w world) ask(s *service, op contract.Operation, inputs []contract.Input, o
 			}
 		}
 		needed, member := i.Required, ""
-		if ofBatch && i.In == "body" { // it has settings of one type, or jobs
+		if ofBatch && i.In == "body" { // a batch has either settings of one type, or jobs
 			var ofJobs bool
 			_, asksJobs := strings.CutPrefix(in.Name, "jobs.")
 			member, ofJobs = strings.CutPrefix(i.Name, "jobs.")
@@ -450,7 +451,7 @@ func (w world) ask(s *service, op contract.Operation, inputs []contract.Input, o
 	return a
 }
 
-// setOfJob sets a member of the only one of a batch's jobs.
+// setOfJob sets a member of the only job in a batch.
 func setOfJob(body map[string]any, member string, value any) {
 	if body["jobs"] == nil {
 		body["jobs"] = []any{map[string]any{"type": "echo", "settings": map[string]any{}}}
@@ -458,8 +459,8 @@ func setOfJob(body map[string]any, member string, value any) {
 	body["jobs"].([]any)[0].(map[string]any)[member] = value
 }
 
-// sendBatch sends a batch with rows of the one kind that the input is for: a table if
-// anything is in the query.
+// sendBatch sends a batch whose jobs are specified in the one form that supports the
+// input: a table if anything is in the query.
 func (w world) sendBatch(s *service, op contract.Operation, in contract.Input, query url.Values, body map[string]any) answer {
 	s.t.Helper()
 	kind, _, _ := strings.Cut(in.Name, ".")
@@ -516,7 +517,7 @@ func (w world) sendBatch(s *service, op contract.Operation, in contract.Input, q
 	return s.checked(s.send(op.Method, op.Path, string(encoded), append(w.as, "Content-Type", "application/json")...))
 }
 
-// checked returns an answer that is no failure of the service.
+// checked returns a response after checking that it is not an internal error.
 func (s *service) checked(a answer) answer {
 	s.t.Helper()
 	if a.status >= 500 {
@@ -525,10 +526,10 @@ func (s *service) checked(a answer) answer {
 	return a
 }
 
-// volatile matches what differs between two answers to the same request.
+// volatile matches text that differs between two responses to the same request.
 var volatile = regexp.MustCompile(`retry: \d+|[0-9A-Z]{26}|\d{4}-\d\d-\d\dT[0-9:.]+Z|/blobs/[^"]*|molrun_\w+|"id":"[a-z]{12}"`)
 
-// without returns the answer without the words of a value.
+// without returns the response without the text of a value.
 func (a answer) without(value any) string {
 	for _, name := range []string{"X-Request-Id", "Date", "Content-Length"} {
 		a.header.Del(name)
@@ -545,7 +546,7 @@ func (a answer) without(value any) string {
 	return volatile.ReplaceAllString(text, "…")
 }
 
-// everything returns all that ann's organization sees of its own.
+// everything returns all data that ann's organization can see.
 func (world) everything(s *service) map[string]string {
 	all := map[string]string{}
 	for _, path := range []string{"/jobs?organization=true&includeSubjobs=true&statuses=true", "/files?organization=true"} {

@@ -20,7 +20,7 @@ import (
 	"molrun/web/respond"
 )
 
-// jobs lists, shows and changes jobs.
+// jobs handles requests to list, show and change jobs.
 type jobs struct {
 	svc      *app.Jobs
 	lists    *listing.Lists
@@ -39,7 +39,7 @@ func (h jobs) list(c *gin.Context, by app.Caller) error {
 	defer page.Release()
 	answer := respond.Page{Noun: "jobs", Records: page.Records, StartKey: page.StartKey}
 	if page.Statuses != nil {
-		answer.Statuses, _ = json.Marshal(page.Statuses) // numbers cannot fail
+		answer.Statuses, _ = json.Marshal(page.Statuses) // numbers can't fail to marshal
 	}
 	if page.Count != nil {
 		answer.Count = countText(*page.Count)
@@ -87,7 +87,7 @@ func readSelection(r *decode.Reader) listing.Selection {
 	return s
 }
 
-// readFilters reads which jobs are meant, whenever they were submitted.
+// readFilters reads the filters that select jobs, other than submission times.
 func readFilters(r *decode.Reader) listing.Selection {
 	s := readNames(r)
 	readStatusAndTags(r, &s)
@@ -128,7 +128,7 @@ func readTags(r *decode.Reader) (tags []app.Tag) {
 	return tags
 }
 
-// summaryView is the answer to GET /jobs/summary.
+// summaryView is the response to GET /jobs/summary.
 type summaryView struct {
 	Count    json.RawMessage        `json:"count"`
 	Statuses app.Counts             `json:"statuses"`
@@ -146,7 +146,7 @@ func (h jobs) summary(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, summaryView{countText(s.Count), s.Statuses, s.Types, s.Users})
 }
 
-// countText returns a number, or a text such as "10000+" if there may be more.
+// countText returns a number, or a string such as "10000+" if there might be more.
 func countText(n listing.Count) json.RawMessage {
 	text := strconv.AppendInt(nil, int64(n.Jobs), 10)
 	if n.More {
@@ -160,7 +160,7 @@ type jobRequest struct {
 	wait time.Duration
 }
 
-// get handles GET /jobs/{jobName}, which may wait for the job to change.
+// get handles GET /jobs/{jobName}, optionally waiting for the job to change.
 func (h jobs) get(c *gin.Context, by app.Caller) error {
 	req, err := decode.Request(c, func(r *decode.Reader) jobRequest {
 		return jobRequest{r.Path("jobName"), r.Duration("wait", app.MaxWait)}
@@ -183,8 +183,8 @@ func (h jobs) get(c *gin.Context, by app.Caller) error {
 	return nil
 }
 
-// newWaiters bounds the requests that wait for a job to change: fewer than requests in
-// flight, to leave some for the others.
+// newWaiters limits the requests that wait for a job to change to fewer than the requests
+// in flight, so that some capacity remains for others.
 func newWaiters(o Options) *limit.Budget {
 	most := max(1, int64(o.MaxInFlight/2))
 	return &limit.Budget{
@@ -195,8 +195,8 @@ func newWaiters(o Options) *limit.Budget {
 	}
 }
 
-// waitFor returns the job when it has changed, the wait is over or the server
-// is shutting down.
+// waitFor returns the job once it has changed, the wait is over or the server is shutting
+// down.
 func (h jobs) waitFor(ctx context.Context, by app.Caller, req jobRequest) (app.Record, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -244,7 +244,7 @@ func (h jobs) pin(c *gin.Context, by app.Caller) error { return h.change(c, by, 
 // unpin handles DELETE /jobs/{jobName}/pin.
 func (h jobs) unpin(c *gin.Context, by app.Caller) error { return h.change(c, by, h.svc.Unpin) }
 
-// change applies do to a job and answers with its record.
+// change applies do to a job and responds with its record.
 func (h jobs) change(c *gin.Context, by app.Caller, do func(context.Context, app.Caller, string) (app.Record, error)) error {
 	name, err := decode.Request(c, jobToChange)
 	if err != nil {
@@ -292,7 +292,7 @@ func (h jobs) delete(c *gin.Context, by app.Caller) error {
 	return nil
 }
 
-// jobToChange reads the name of a job.
+// jobToChange reads a job name from a request without a body.
 func jobToChange(r *decode.Reader) string {
 	name := r.Path("jobName")
 	r.NoBody()

@@ -58,7 +58,7 @@ func TestListedRecordsEqualShownRecords(t *testing.T) {
 	s.want(200, "GET", "/jobs/job-3", "").has(t, `"progress":{"fraction":0.01,"text":"step 42/100"}`)
 }
 
-// flipped returns another letter.
+// flipped returns a different letter.
 func flipped(letter byte) string {
 	if letter == 'A' {
 		return "B"
@@ -133,7 +133,7 @@ func TestLongLogsArriveComplete(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	j := s.claim("a")
-	text := strings.Repeat("0123456789abcde\n", 200_000) // three times the pace
+	text := strings.Repeat("0123456789abcde\n", 200_000) // three times the size between deadline extensions
 	s.printed(j, text)
 	if a := s.want(200, "GET", "/jobs/a/logs", ""); a.body != text {
 		t.Errorf("%d bytes arrived of %d", len(a.body), len(text))
@@ -154,7 +154,7 @@ func TestWaitingEndsWithAChange(t *testing.T) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	}
-	s.want(200, "GET", "/jobs/a?wait=60s", "") // finished: nothing to wait for
+	s.want(200, "GET", "/jobs/a?wait=60s", "") // already finished, so it does not wait
 	s.want(404, "GET", "/jobs/x?wait=60s", "")
 	s.want(422, "GET", "/jobs/a?wait=61s", "")
 }

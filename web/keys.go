@@ -16,8 +16,8 @@ import (
 	"molrun/web/respond"
 )
 
-// keys manages API keys: those of the caller, and for admins those of the
-// organization. The control socket serves the latter for all organizations.
+// keys manages API keys: the caller's own, and for admins those of the organization. The
+// control socket serves the latter for all organizations.
 type keys struct{ svc *access.Accounts }
 
 // keyView is an API key without its secret and hash.
@@ -31,9 +31,9 @@ type keyView struct {
 	Name         string         `json:"name,omitempty"`
 	Disabled     bool           `json:"disabled"`
 	CreatedAt    unit.Time      `json:"createdAt"`
-	MadeBy       string         `json:"madeBy,omitempty"` // id of a key
+	MadeBy       string         `json:"madeBy,omitempty"` // ID of a key
 	ExpiresAt    unit.Time      `json:"expiresAt,omitzero"`
-	LastUsedAt   unit.Time      `json:"lastUsedAt,omitzero"` // within a minute or two
+	LastUsedAt   unit.Time      `json:"lastUsedAt,omitzero"` // accurate to a minute or two
 	Successor    string         `json:"successor,omitempty"`
 }
 
@@ -49,7 +49,7 @@ type newKeyView struct {
 	keyView
 }
 
-// maxSeconds is the longest time that a time.Duration holds.
+// maxSeconds is the longest time that a time.Duration can hold.
 const maxSeconds = int64(1<<63-1) / int64(time.Second)
 
 // create handles POST /admin/keys and /control/keys.
@@ -69,10 +69,10 @@ func (h keys) createOwn(c *gin.Context, by app.Caller) error {
 	return issue(c, by, h.svc.CreateOwnKey, readKey)
 }
 
-// issuer issues a key.
+// issuer creates a key.
 type issuer func(context.Context, app.Caller, access.KeyRequest) (string, *apikey.Key, error)
 
-// issue answers with a new key.
+// issue creates a key and responds with it.
 func issue(c *gin.Context, by app.Caller, create issuer, read func(*decode.Object) access.KeyRequest) error {
 	req, err := decode.Request(c, func(r *decode.Reader) access.KeyRequest { return read(r.Object(decode.Required)) })
 	if err != nil {
@@ -86,10 +86,10 @@ func issue(c *gin.Context, by app.Caller, create issuer, read func(*decode.Objec
 	return respond.JSON(c.Writer, http.StatusOK, newKeyView{key, viewKey(record)})
 }
 
-// maxNetworks bounds how long a key's record is.
+// maxNetworks limits the size of a key's record.
 const maxNetworks = 100
 
-// readKey reads what a new key is to allow.
+// readKey reads the properties of a new key.
 func readKey(b *decode.Object) access.KeyRequest {
 	return access.KeyRequest{
 		Role:     apikey.Role(b.Text("role", decode.Optional)),
@@ -107,8 +107,8 @@ func readScopes(b *decode.Object) (scopes []apikey.Scope) {
 	return scopes
 }
 
-// readList reads texts that are not none: a limit to nothing would be taken for
-// none.
+// readList reads a list of strings that must not be empty, because an empty list of
+// limits would mean no limit.
 func readList(b *decode.Object, name string, most int) []string {
 	texts := b.Texts(name)
 	if len(texts) > most || texts != nil && len(texts) == 0 {
@@ -214,7 +214,7 @@ func (h keys) deleteOwn(c *gin.Context, by app.Caller) error {
 	return withoutContent(c, by, keyID, h.svc.DeleteOwnKey)
 }
 
-// withoutContent applies do to what a request names and answers 204.
+// withoutContent applies do to the object that a request names and responds with 204.
 func withoutContent(c *gin.Context, by app.Caller, name func(*decode.Reader) string, do func(context.Context, app.Caller, string) error) error {
 	id, err := decode.Request(c, name)
 	if err != nil {
@@ -227,7 +227,7 @@ func withoutContent(c *gin.Context, by app.Caller, name func(*decode.Reader) str
 	return nil
 }
 
-// keyID reads the id of a key.
+// keyID reads a key ID from a request without a body.
 func keyID(r *decode.Reader) string {
 	id := r.Path("keyId")
 	r.NoBody()

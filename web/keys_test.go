@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// made returns the key in an answer that shows a new one.
+// made returns the key in a response that shows a new key.
 func (a answer) made(t *testing.T) string {
 	t.Helper()
 	key, _ := a.fields(t)["key"].(string)
@@ -32,7 +32,7 @@ func TestUsersMakeKeysWithAtMostTheirRights(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"role":"admin"}`:                         "body.role value",
 		`{"role":"king"}`:                          "body.role value",
-		`{"scopes":["read","submit","admin"]}`:     "", // of a member, admin means nothing
+		`{"scopes":["read","submit","admin"]}`:     "", // the scope admin has no effect for a member
 		`{"role":"viewer"}`:                        "",
 		`{"scopes":["read"]}`:                      "",
 		`{"scopes":[]}`:                            "body.scopes value",
@@ -65,7 +65,7 @@ func TestUsersMakeKeysWithAtMostTheirRights(t *testing.T) {
 	}
 	s.wantAs(s.bob, 404, "DELETE", "/keys/"+idOf(made.made(t)), "")
 	s.wantAs(s.root, 404, "DELETE", "/keys/"+idOf(made.made(t)), "")
-	for key, want := range map[string]int{made.made(t): 204, limited: 204} { // the one in use, too
+	for key, want := range map[string]int{made.made(t): 204, limited: 204} { // including the key in use
 		s.wantAs(key, want, "DELETE", "/keys/"+idOf(key), "")
 		s.wantAs(key, 401, "GET", "/keys", "")
 	}
@@ -116,7 +116,7 @@ func TestAUserIsDisabledAndLimitedWithAllKeys(t *testing.T) {
 	s.wantAs(s.bob, 200, "GET", "/jobs/a", "")
 }
 
-// TestAnAdminStaysOne tries all ways in which the only admin could lock out itself.
+// TestAnAdminStaysOne tries every way in which the only admin could lose admin rights.
 func TestAnAdminStaysOne(t *testing.T) {
 	s := start(t)
 	own := "/admin/keys/" + idOf(s.root)
@@ -140,8 +140,7 @@ func TestAnAdminStaysOne(t *testing.T) {
 	s.wantAs(next, 200, "PATCH", "/admin/users/bob@lab.example", `{"role":"admin"}`)
 }
 
-// TestTheOperatorManagesAllOrganizations changes keys and users over the control
-// socket.
+// TestTheOperatorManagesAllOrganizations changes keys and users over the control socket.
 func TestTheOperatorManagesAllOrganizations(t *testing.T) {
 	s := start(t)
 	ctx, operator := t.Context(), client.NewControl(s.control())

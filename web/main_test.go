@@ -11,7 +11,7 @@ import (
 	"molrun/web"
 )
 
-// described checks every exchange of these tests.
+// described checks every request and response of these tests against openapi.yaml.
 var described = func() *contract.Checker {
 	c, err := contract.New(web.OpenAPI())
 	if err != nil {
@@ -20,8 +20,7 @@ var described = func() *contract.Checker {
 	return c
 }()
 
-// TestMain requires that all tests together have met every status of every
-// operation.
+// TestMain requires that all tests together cover every status of every operation.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && everythingRan() {

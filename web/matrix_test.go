@@ -17,9 +17,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// person is a user who sends requests in one way.
+// person is a user who authenticates in one way.
 type person struct {
-	access.KeyRequest // of the user's only key
+	access.KeyRequest // the user's only key
 	way               string
 	headers           []string
 }
@@ -28,13 +28,14 @@ func (p person) String() string {
 	return fmt.Sprintf("%s with scopes %v, by %s", p.Email, p.Scopes, p.way)
 }
 
-// may reports whether the user has a right by its role, and the key by its scopes.
+// may reports whether both the user's role and the key's scopes grant a right.
 func (p person) may(right string) bool {
 	ofRole := map[apikey.Role][]string{apikey.Viewer: {"read"}, apikey.Member: {"read", "submit"}, apikey.Admin: {"read", "submit", "admin"}}
 	return slices.Contains(ofRole[p.Role], right) && (len(p.Scopes) == 0 || slices.Contains(p.Scopes, apikey.Scope(right)))
 }
 
-// people has a user with a key for each role and set of scopes, once for each way to sign in.
+// people returns a user with a key for each role and set of scopes, once for each way to
+// sign in.
 func (s *service) people() (all []person) {
 	s.t.Helper()
 	for _, role := range []apikey.Role{apikey.Viewer, apikey.Member, apikey.Admin} {
@@ -43,10 +44,11 @@ func (s *service) people() (all []person) {
 			key, _, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), r)
 			must.OK(s.t, err)
 			ways := map[string][]string{"key": {"x-api-key", key}, "session": s.signedInAs(key)}
-			// Without a key, a user has the rights of a role, which must be those of the key.
+			// Without a key, a user has the rights of a role, so test only keys with the
+			// rights of a role.
 			invited, err := s.app.Accounts.Invite(s.t.Context(), "lab", r.Email)
 			limited := person{KeyRequest: r}
-			if limited.may("read") && (limited.may("submit") || !limited.may("admin")) { // as a role may
+			if limited.may("read") && (limited.may("submit") || !limited.may("admin")) { // rights match a role
 				must.OK(s.t, err)
 				ways["link"] = s.wantSignIn(200, `{"token":"`+invited.Token+`"}`)
 				ways["proxy"] = []string{"Remote-User", r.Email}
@@ -61,15 +63,15 @@ func (s *service) people() (all []person) {
 	return all
 }
 
-// own returns what a user has of a kind, made anew if it was deleted. An admin of the
-// organization helps.
+// own returns an object of a kind that belongs to a user, created again if it was
+// deleted. It uses an admin of the organization where necessary.
 func (s *service) own(what meaning, user access.KeyRequest, admin string, had map[meaning]any) any {
 	s.t.Helper()
 	ctx, by := s.t.Context(), app.Caller{KeyID: idOf(admin), Organization: user.Organization, Email: user.Email, Rights: apikey.Admin.Rights()}
 	s.made++
 	name := fmt.Sprint("n", s.made)
 	switch what {
-	case aWebhook: // has no owner but the organization, which can have few
+	case aWebhook: // belongs to the organization, which can only have a few
 		hooks := s.as(admin, "GET", "/webhooks", "").fields(s.t)["webhooks"].([]any)
 		if len(hooks) == 0 {
 			return s.as(admin, "POST", "/webhooks", `{"url":"https://hooks.example/"}`).fields(s.t)["webhookId"]
@@ -94,7 +96,7 @@ func (s *service) own(what meaning, user access.KeyRequest, admin string, had ma
 		must.OK(s.t, err)
 		must.OK(s.t, must.Error3(s.app.Jobs.Submit(ctx, by, app.Submission{Name: name, Type: "echo", Settings: empty, Body: empty})))
 		ann := s.ann
-		s.ann = admin // whom run asks as
+		s.ann = admin // run uses this key
 		s.run(name, map[string]string{"own.txt": "text"})
 		s.ann = ann
 		return name
@@ -118,8 +120,8 @@ func (s *service) own(what meaning, user access.KeyRequest, admin string, had ma
 	return nil
 }
 
-// named returns what the path or the body of an operation names, "" if it is nothing that
-// belongs to somebody.
+// named returns the kind of object that the path or the body of an operation names, or ""
+// if it belongs to nobody.
 func named(op contract.Operation, inputs []contract.Input) meaning {
 	for _, in := range inputs {
 		what, _ := meaningOf(op, in)
@@ -130,9 +132,9 @@ func named(op contract.Operation, inputs []contract.Input) meaning {
 	return ""
 }
 
-// TestEveryRouteNeedsARoleAndAScope sends every request that openapi.yaml describes, filled
-// with what belongs to the caller, to a colleague and to another organization, as every kind
-// of user in every way to sign in. Rights are the least of those of the user and the key.
+// TestEveryRouteNeedsARoleAndAScope sends every request in openapi.yaml, filled with data
+// of the caller, of a colleague and of another organization, as every kind of user in
+// every way to sign in. The rights are those that both the user and the key have.
 func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 	from := proxyAddress
 	s := signedIn(t, &from, false, viewing, func(with *setup) { with.options.Rates.Shared = 1 << 20 })
@@ -140,7 +142,7 @@ func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 	colleague := access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: apikey.Member}
 	owned := map[string]map[meaning]any{}
 	ops := described.Spec.Operations()
-	// What deletes comes last, and the end of the session at the very end.
+	// Operations that delete come last, and deleting the session at the very end.
 	slices.SortStableFunc(ops, func(a, b contract.Operation) int { return cmp.Compare(rank(a), rank(b)) })
 	sent := 0
 	for _, p := range s.people() {
@@ -181,7 +183,8 @@ func TestEveryRouteNeedsARoleAndAScope(t *testing.T) {
 	}
 }
 
-// change returns a member of the body to change something with, if none is required.
+// change returns a body member to set for an operation that changes something, if none is
+// required.
 func change(op contract.Operation, inputs []contract.Input) []string {
 	if op.Path == "/admin/prune" {
 		return []string{"body dryRun"}
@@ -204,25 +207,25 @@ func rank(op contract.Operation) int {
 	return 0
 }
 
-// answerTo returns the statuses of answers to a request about what belongs to a user.
+// answerTo returns the expected statuses of a request for an object of a user.
 func answerTo(p person, op contract.Operation, what meaning, user access.KeyRequest) []int {
 	allowed := []int{200, 201, 204, 409, 422}
 	rights, signedIn := described.Spec.Rights(op)
 	switch own := user.Email == p.Email; {
 	case !signedIn || len(rights) == 0:
-		return append(allowed, 302, 404) // a share's token is nobody's
+		return append(allowed, 302, 404) // a share's token is not bound to a user
 	case !p.may(rights[0]):
 		return []int{403}
 	case strings.HasSuffix(op.Path, "/admin/drain") && op.Method != "GET":
 		return []int{403} // another organization has keys
 	case user.Organization != p.Organization && what == aMember:
-		return append(allowed, 404) // the same address in the caller's organization, where it may be known by now
+		return append(allowed, 404) // refers to the caller's organization, which may have that address by now
 	case user.Organization != p.Organization, op.Path == "/keys/{keyId}" && !own:
 		return []int{404}
 	case (rights[0] == "submit" || strings.HasSuffix(op.Path, "/notices")) && what != "" && !own && !p.may("admin"):
 		return []int{403}
 	case strings.Contains(op.Path, "{name}"), strings.HasSuffix(op.Path, "{filename}"):
-		return append(allowed, 404) // the result has no such series, the type no such example
+		return append(allowed, 404) // the result has no such series, or the type no such example
 	}
 	return allowed
 }

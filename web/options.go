@@ -15,71 +15,73 @@ import (
 	"molrun/app/job/audit"
 )
 
-// Options configure the API. Zero values take the defaults named here.
+// Options configure the API. Zero values select the defaults given here.
 type Options struct {
-	Log       zerolog.Logger // for what no request causes; requests log to that of Outer
-	PublicURL string         // base of links; "": scheme and host of the request
+	Log       zerolog.Logger // for entries without a request; requests use the logger of Outer
+	PublicURL string         // base of links; "" means scheme and host of the request
 	Version   string         // of this program, for GET /version
 
-	MaxURL       int   // bytes of path and query, 16 KiB
-	MaxBody      int64 // bytes of a JSON body, 8 MiB
-	MaxBatchBody int64 // bytes of a batch's body, 64 MiB
-	MaxBuffered  int64 // bytes of all bodies of requests in flight, 96 MiB; one key may use three quarters, or a batch
-	MaxInFlight  int   // requests in flight, 1024; half as many may wait for a change
-	// MaxInFlightPerKey is how many of them one API key may have, three quarters.
-	// It counts those whose bodies are still arriving, too.
+	MaxURL       int   // bytes of path and query, default 16 KiB
+	MaxBody      int64 // bytes of a JSON body, default 8 MiB
+	MaxBatchBody int64 // bytes of a batch's body, default 64 MiB
+	MaxBuffered  int64 // total body bytes in flight, default 96 MiB; one key can use three quarters, or one batch
+	MaxInFlight  int   // requests in flight, default 1024; half of them can wait for a change
+	// MaxInFlightPerKey is the maximum number of requests in flight for one API key, by
+	// default three quarters of MaxInFlight. It includes requests whose bodies are still
+	// arriving.
 	MaxInFlightPerKey int
-	// Computing is what submissions pass, so that few compute at once; limit.ForProcessors.
+	// Computing limits concurrent submissions; the default is limit.ForProcessors.
 	Computing *limit.Slots
-	// MaxListeners is how many streams of events there may be at once, 2048, and
-	// MaxListenersPerKey how many of them one API key may have, three quarters.
+	// MaxListeners is the maximum number of event streams, by default 2048, and
+	// MaxListenersPerKey the maximum for one API key, by default three quarters of that.
 	MaxListeners, MaxListenersPerKey int
 	JSON                             strictjson.Limits
 
-	BodyTime   time.Duration // for a JSON body to arrive, 30 s
-	BatchTime  time.Duration // for a batch's body, 5 min
-	AnswerTime time.Duration // for an answer to leave, 1 min
+	BodyTime   time.Duration // time to receive a JSON body, default 30 s
+	BatchTime  time.Duration // time to receive a batch's body, default 5 min
+	AnswerTime time.Duration // time to send a response, default 1 min
 
 	Features Features // shown by GET /session
 
 	Rates          Rates
 	TrustedProxies []netip.Prefix // exempt from Rates.Failed
 
-	// Audit receives the entries of the audit log; nil drops them.
+	// Audit receives the entries of the audit log. nil discards them.
 	Audit func(audit.Entry)
-	// LastAudited returns the newest entries of the audit log, and whether there are more;
-	// nil has none.
+	// LastAudited returns the newest entries of the audit log, and whether there are
+	// more. nil means that there is no log.
 	LastAudited func(f audit.Filter, limit int) ([]audit.Entry, bool, error)
-	// Example returns a file that the example of an algorithm names, or NotFound; nil has
-	// none.
+	// Example returns a file of an algorithm's example, or NotFound. nil means that there
+	// are none.
 	Example func(typ, version, name string) ([]byte, error)
-	// Isolation is that of jobs, for GET /admin/status.
+	// Isolation describes the isolation of jobs, for GET /admin/status.
 	Isolation Isolation
 
-	// Registry holds the metrics that GET /metrics shows. It serves one API.
+	// Registry holds the metrics for GET /metrics. It must not be shared with another
+	// API.
 	Registry *prometheus.Registry
-	// Ready returns what GET /readyz shows; nil is always ready.
+	// Ready returns the response of GET /readyz. nil means always ready.
 	Ready func(context.Context) (map[string]any, bool)
-	// Stopping is done when the server begins to shut down: requests that wait
-	// for a change are then answered at once. nil never stops.
+	// Stopping is canceled when the server begins to shut down: requests that wait for a
+	// change are then answered immediately. nil means never.
 	Stopping context.Context
 	// Now is the clock of rate limits and of the audit log.
 	Now func() time.Time
 }
 
-// Features say what a service offers beyond the API's routes, so that pages show no more.
+// Features tell web pages which optional features a service offers.
 type Features struct {
-	Slurm bool `json:"slurm"` // jobs may go to a cluster
-	GPUs  int  `json:"gpus"`  // of this machine
-	Mail  bool `json:"mail"`  // submissions may ask for mail
-	// SignInByProxy says that a proxy may sign in users.
+	Slurm bool `json:"slurm"` // jobs can run on a cluster
+	GPUs  int  `json:"gpus"`  // GPUs of this machine
+	Mail  bool `json:"mail"`  // submissions can request e-mail
+	// SignInByProxy says whether a proxy can sign in users.
 	SignInByProxy bool `json:"signInByProxy"`
 }
 
-// Rates are how many requests a second each API key may make; 0 is no limit.
-// Failed is how many requests without a valid key an address may make: 0 means
-// 100, a negative number means no limit. So does Shared for requests for what is
-// shared, where 0 means 50.
+// Rates are the maximum numbers of requests per second for each API key; 0 means no
+// limit. Failed is the limit per address of requests without a valid key: 0 means 100,
+// and a negative number means no limit. Shared is the limit per address of requests for
+// shared results, in the same way, but 0 means 50.
 type Rates struct{ Submit, List, Upload, Failed, Shared float64 }
 
 func (o Options) withDefaults() Options {
@@ -125,7 +127,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// threeQuarters is what one API key may have of what all share.
+// threeQuarters returns the share of a common limit that one API key can use.
 func threeQuarters[T int | int64](all T) T { return max(1, all-all/4) }
 
 // or returns value, or instead if value is zero.

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// begun submits a job and starts it. It returns where its program writes.
+// begun submits and starts a job. It returns the job and its output directory.
 func (s *service) begun(name string) (j *app.Job, out string) {
 	s.t.Helper()
 	s.submit(name)
@@ -26,7 +26,7 @@ func (s *service) outOf(j *app.Job) string {
 	return filepath.Join(s.blobs.JobDir(j.ID), strconv.Itoa(j.Attempts), "work", "out")
 }
 
-func TestFilesAreServedInEveryStateThatHasSome(t *testing.T) {
+func TestFilesAreServedInEveryState(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	same(t, "list queued", s.want(409, "GET", "/jobs/a/files", "").code(), "JOB_NOT_COMPLETED")
@@ -111,8 +111,8 @@ func TestRangesOfFiles(t *testing.T) {
 	same(t, "another", get("If-Range", `"x"`, "Range", "bytes=0-0").status, 200)
 }
 
-// TestRunningProgramsCannotMakeTheServiceReadOtherFiles lays what a program could
-// into its output directory.
+// TestRunningProgramsCannotMakeTheServiceReadOtherFiles creates hostile files and links
+// in a program's output directory.
 func TestRunningProgramsCannotMakeTheServiceReadOtherFiles(t *testing.T) {
 	s := start(t)
 	j, out := s.begun("a")
@@ -145,7 +145,7 @@ func TestRunningProgramsCannotMakeTheServiceReadOtherFiles(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
-	// A link may stand for the output directory itself, and for the one above it.
+	// The output directory itself, or its parent, could be a link.
 	for _, dir := range []string{out, filepath.Dir(out)} {
 		aside := dir + ".aside"
 		must.OK(t, os.Rename(dir, aside))
@@ -156,19 +156,20 @@ func TestRunningProgramsCannotMakeTheServiceReadOtherFiles(t *testing.T) {
 		must.OK(t, os.Rename(aside, dir))
 	}
 	s.want(200, "GET", "/jobs/a/files/dir/own.txt", "")
-	// The service itself puts a link where the task runs on other machines.
+	// The service itself creates a link if the task runs on another machine.
 	attempt := filepath.Dir(filepath.Dir(out))
 	elsewhere := filepath.Join(t.TempDir(), "there")
 	must.OK(t, os.Rename(attempt, elsewhere))
 	must.OK(t, os.Symlink(elsewhere, attempt))
 	same(t, "on other machines", s.want(200, "GET", "/jobs/a/files/dir/own.txt", "").body, "own")
-	// While a result is collected, it is in its place and the job is still RUNNING.
+	// While a result is being collected, it is already in place and the job is still
+	// RUNNING.
 	must.OK(t, os.Rename(filepath.Join(elsewhere, "work/out"), filepath.Join(s.blobs.JobDir(j.ID), "result")))
 	same(t, "being collected", s.want(200, "GET", "/jobs/a/files/dir/own.txt", "").body, "own")
 }
 
-// TestFilesThatChangeWhileTheyAreSent sends a large file of which the client has
-// read only the beginning.
+// TestFilesThatChangeWhileTheyAreSent changes a large file after the client has read only
+// its beginning.
 func TestFilesThatChangeWhileTheyAreSent(t *testing.T) {
 	const size = 32 << 20
 	s := start(t)
@@ -198,7 +199,7 @@ func TestFilesThatChangeWhileTheyAreSent(t *testing.T) {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/jobs/a/files/a.dat", nil)
 		must.OK(t, err)
 		r.Header.Set("x-api-key", s.ann)
-		resp, err := http.DefaultTransport.RoundTrip(r) // the checker would read all of the body
+		resp, err := http.DefaultTransport.RoundTrip(r) // bypasses the checker, which would read the whole body
 		must.OK(t, err)
 		must.OK(t, must.Error2(io.ReadFull(resp.Body, make([]byte, 10))))
 		must.OK(t, change())
@@ -214,7 +215,7 @@ func TestFilesThatChangeWhileTheyAreSent(t *testing.T) {
 	}
 }
 
-// viewing returns a setup with an algorithm that has views.
+// viewing sets up an algorithm that has views.
 func viewing(s *setup) {
 	s.algorithm = echoAlgorithm + `
 [[outputs]]
@@ -336,12 +337,12 @@ func TestSeriesAreShownWhileTheyAreWritten(t *testing.T) {
 			t.Errorf("%q: %d points of %v rows, from %v to %v", query, len(x), got["rows"], x[0], x[len(x)-1])
 		}
 	}
-	same(t, "columns that nobody chose", len(s.want(200, "GET", "/jobs/a/series/all?file=many.csv", "").fields(t)["columns"].([]any)), 21)
+	same(t, "default columns", len(s.want(200, "GET", "/jobs/a/series/all?file=many.csv", "").fields(t)["columns"].([]any)), 21)
 	same(t, "another file", s.want(200, "GET", "/jobs/a/series/all?file=z.csv", "").fields(t)["file"], any("z.csv"))
 }
 
-// TestSeriesHaveTheirErrorsAndTicks asks for a view that says how its columns are drawn:
-// a tick may be a text, such as the residue 27A, and then there are none.
+// TestSeriesHaveTheirErrorsAndTicks uses a view that specifies how its columns are drawn.
+// A tick can be text, such as the residue 27A, and then there are none.
 func TestSeriesHaveTheirErrorsAndTicks(t *testing.T) {
 	s := start(t, func(s *setup) {
 		s.algorithm = echoAlgorithm + `
@@ -369,12 +370,12 @@ ticks = "number"
 	same(t, "texts", s.want(200, "GET", "/jobs/b/series/rg", "").body, rg+`],"values":[[1,2],[2.5,2.6],[0.1,0.2]]}`+"\n")
 }
 
-// TestAViewThatIsNotWrittenYetIsNoFault asks for views of a job while it runs, and once
-// it has ended with the same files.
+// TestAViewThatIsNotWrittenYetIsNoFault requests views of a running job, and again after
+// it has finished with the same files.
 func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {
 	s := start(t, viewing)
 	j, out := s.begun("a")
-	s.write(filepath.Join(out, "notes.txt"), "") // its directory is there
+	s.write(filepath.Join(out, "notes.txt"), "") // creates the output directory
 	for _, path := range []string{"series/energy", "tables/hits"} {
 		s.want(404, "GET", "/jobs/a/"+path, "").has(t, "is RUNNING and has written no file of the view")
 	}
@@ -388,7 +389,7 @@ func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {
 		s.write(filepath.Join(out, "energy.csv"), text)
 		same(t, strconv.Quote(text), s.want(200, "GET", "/jobs/a/series/energy", "").body, nothing)
 	}
-	s.want(422, "GET", "/jobs/a/series/energy?column=potential", "") // a client has chosen it
+	s.want(422, "GET", "/jobs/a/series/energy?column=potential", "") // explicitly requested by the client
 
 	must.OK(t, os.Rename(out, out+".aside"))
 	same(t, "moved", s.want(200, "GET", "/jobs/a/views", "").fields(t)["incomplete"], any(true))
@@ -404,7 +405,7 @@ func TestAViewThatIsNotWrittenYetIsNoFault(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSeriesOrTableIsExplained(t *testing.T) {
+func TestInvalidSeriesAndTablesAreExplained(t *testing.T) {
 	s := start(t, viewing)
 	j, out := s.begun("a")
 	s.write(filepath.Join(out, "energy.csv"), "time,potential,name\n1,2,a\n2,high,b\n")
@@ -431,16 +432,16 @@ func TestWhatIsNoSeriesOrTableIsExplained(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", path, a.status, a.body, want)
 		}
 	}
-	if err := os.Truncate(filepath.Join(out, "other.csv"), 1<<30+1); err != nil { // sparse
+	if err := os.Truncate(filepath.Join(out, "other.csv"), 1<<30+1); err != nil { // a sparse file
 		t.Fatal(err)
 	}
 	must.OK(t, os.Truncate(filepath.Join(out, "hits.tsv"), 1<<30+1))
 	same(t, "a large series", s.want(413, "GET", "/jobs/a/series/all?file=other.csv", "").code(), "FILE_TOO_LARGE")
 	same(t, "a large table", s.want(413, "GET", "/jobs/a/tables/hits?sort=score", "").code(), "FILE_TOO_LARGE")
-	s.want(422, "GET", "/jobs/a/tables/hits", "") // a row of a gigabyte
+	s.want(422, "GET", "/jobs/a/tables/hits", "") // a row of one gigabyte
 	must.OK(t, os.Remove(filepath.Join(out, "energy.csv")))
 	must.OK(t, syscall.Mkfifo(filepath.Join(out, "energy.csv"), 0o600))
-	s.want(404, "GET", "/jobs/a/series/energy", "") // and does not wait for a writer
+	s.want(404, "GET", "/jobs/a/series/energy", "") // does not wait for a writer
 	s.want(404, "GET", "/jobs/a/series/energy?file=energy.csv", "")
 	s.finish(j)
 }
@@ -473,7 +474,8 @@ func TestTablesAreReadInPages(t *testing.T) {
 	for query, startKey := range map[string]string{"file=hits2.tsv": key, "sort=score": key, "sort=-score": sorted, "": sorted} {
 		s.want(422, "GET", "/jobs/a/tables/hits?"+query+"&startKey="+startKey, "")
 	}
-	// A file that grows is continued; of one that was replaced, begin again.
+	// Paging continues in a file that has grown, but must restart in one that was
+	// replaced.
 	s.write(path, "name\tscore\nb\t1.50\na\t\nd\t3\nc\t2\ne\t9\n")
 	same(t, "grown", len(get("startKey=" + key)["rows"].([]any)), 4)
 	s.write(path, "name\tscore\nbbbbbbbbbbbbbbbbbb\t1\n")

@@ -23,7 +23,7 @@ const APIVersion = "1.0.0"
 //go:embed openapi.yaml
 var openAPIText []byte
 
-// OpenAPI returns the description of the API that GET /openapi.yaml serves.
+// OpenAPI returns the API description that GET /openapi.yaml serves.
 func OpenAPI() []byte { return append([]byte(nil), openAPIText...) }
 
 // probes reports the state of the service itself.
@@ -31,7 +31,7 @@ type probes struct {
 	build    string // version of this program
 	ready    func(context.Context) (map[string]any, bool)
 	registry *prometheus.Registry
-	log      zerolog.Logger // for errors of gathering metrics
+	log      zerolog.Logger // for errors while collecting metrics
 }
 
 // openAPI handles GET /openapi.yaml.
@@ -40,7 +40,7 @@ func (h probes) openAPI(c *gin.Context, _ app.Caller) error {
 	return nil
 }
 
-// health handles GET /healthz: the process answers.
+// health handles GET /healthz: the process is responding.
 func (h probes) health(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, map[string]string{"status": "ok"})
 }
@@ -56,8 +56,8 @@ type readinessView struct {
 	Error  *respond.ErrorObject `json:"error,omitempty"`
 }
 
-// readiness handles GET /readyz: whether the service takes work, and the checks
-// behind that.
+// readiness handles GET /readyz: whether the service accepts work, and the checks on
+// which that is based.
 func (h probes) readiness(c *gin.Context, _ app.Caller) error {
 	checks, ready := h.ready(c.Request.Context())
 	if ready {
@@ -67,7 +67,7 @@ func (h probes) readiness(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusServiceUnavailable, readinessView{
 		Status: "unready",
 		Checks: checks,
-		Error:  &respond.ErrorObject{Code: fault.Unavailable, Message: "The service is not ready; checks gives the reason."},
+		Error:  &respond.ErrorObject{Code: fault.Unavailable, Message: "The service is not ready; see checks for the reason."},
 	})
 }
 
@@ -78,7 +78,7 @@ func (h probes) metrics(c *gin.Context, _ app.Caller) error {
 	return nil
 }
 
-// metricsLog writes errors of gathering metrics to the log.
+// metricsLog logs errors while collecting metrics.
 type metricsLog struct{ log zerolog.Logger }
 
 // Println implements promhttp.Logger.

@@ -7,15 +7,15 @@ import (
 	"molrun/app/base/fault"
 )
 
-// publicURL is the configured address of the service, "" if there is none.
+// publicURL is the configured address of the service, or "" if there is none.
 type publicURL string
 
-// BaseURL returns the address under which the client of a request reaches the service:
-// the configured one, if there is one.
+// BaseURL returns the base URL at which the client of a request reaches the service: the
+// configured one or, without one, the one in the request.
 func BaseURL(configured string, r *http.Request) (string, error) { return publicURL(configured).of(r) }
 
-// of returns what links begin with: the configured address, else the one that
-// this request was sent to. Forwarded headers are not trusted.
+// of returns the base URL of links: the configured address or, without one, the one to
+// which this request was sent. It does not trust forwarded headers.
 func (p publicURL) of(r *http.Request) (string, error) {
 	if p != "" {
 		return string(p), nil
@@ -32,8 +32,8 @@ func (p publicURL) of(r *http.Request) (string, error) {
 	return "http://" + r.Host, nil
 }
 
-// plausibleHost reports whether host has only characters of names, addresses
-// and ports, none of which ends the host within a URL.
+// plausibleHost reports whether host has only characters of names, addresses and ports,
+// none of which could end the host in a URL.
 func plausibleHost(host string) bool {
 	const known = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]"
 	return host != "" && len(host) <= 255 && strings.Trim(host, known) == ""

@@ -21,7 +21,7 @@ func TestQueriesOfListings(t *testing.T) {
 	altered := key[:20] + flipped(key[20]) + key[21:]
 	tests := []struct {
 		query  string
-		faults []string // nil: accepted
+		faults []string // nil means accepted
 	}{
 		{"", nil},
 		{"limit=1", nil},
@@ -52,7 +52,7 @@ func TestQueriesOfListings(t *testing.T) {
 		{"limit=0&startKey=" + altered, []string{"query.limit value", "query.startKey value"}},
 		{"includeSubjobs=2&startKey=" + altered, []string{"query.includeSubjobs type", "query.startKey value"}},
 		{"limit=0&startKey=" + key, []string{"query.limit value"}},
-		{"status=x&startKey=" + key, []string{"query.status value"}}, // it may be of the listing that was meant
+		{"status=x&startKey=" + key, []string{"query.status value"}}, // the key may belong to the intended listing
 		{"statsu=QUEUED&startKey=" + altered, []string{"query.statsu unknown"}},
 		{"startKey=abc&startKey=abc&limit=0", []string{"query.limit value", "query.startKey value"}},
 		{"batch=%zz", []string{"query value"}},

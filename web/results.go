@@ -16,13 +16,13 @@ import (
 	"molrun/web/respond"
 )
 
-// Sender answers a GET or HEAD with an open file. If it returns an error, it has
+// Sender responds to a GET or HEAD with an open file. If it returns an error, it has
 // written nothing.
 type Sender interface {
 	SendDownload(w http.ResponseWriter, r *http.Request, f app.Download) error
 }
 
-// results gives what jobs produced and printed.
+// results serves the results and logs of jobs.
 type results struct {
 	svc        *app.Jobs
 	links      *output.Results
@@ -41,10 +41,10 @@ type resultView struct {
 	Missing *missingView `json:"missing,omitempty"`
 }
 
-// missingView is the rows that are missing in the archive of a batch.
+// missingView lists the jobs that are missing in the archive of a batch.
 type missingView struct {
 	Count   int      `json:"count"`
-	Rows    []string `json:"rows"` // the first of them
+	Rows    []string `json:"rows"` // only the first of them
 	Message string   `json:"message"`
 }
 
@@ -114,7 +114,7 @@ func (h results) file(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	if f.Incomplete {
 		c.Header("X-Incomplete", "1")
 	}
@@ -138,7 +138,7 @@ func (h results) log(c *gin.Context, by app.Caller) error {
 	if err != nil {
 		return err
 	}
-	defer part.Close() // only read from
+	defer part.Close() // read-only
 	header := c.Writer.Header()
 	header.Set("Content-Length", strconv.FormatInt(part.Length, 10))
 	header.Set("X-Log-Size", strconv.FormatInt(part.Size, 10))

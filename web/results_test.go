@@ -45,8 +45,8 @@ func TestResultLinkNeedsNoKey(t *testing.T) {
 func TestFileNamedLikeTheArchiveTakesPrecedence(t *testing.T) {
 	s := start(t)
 	for name, begins := range map[string]string{
-		"a": "text", // the result has a file a.zip
-		"b": "PK",   // but no b.zip, so this is the archive
+		"a": "text", // the result contains a file a.zip
+		"b": "PK",   // the result contains no b.zip, so this is the archive
 	} {
 		s.submit(name)
 		s.run(name, map[string]string{"a.zip": "text", "log.txt": "log"})

@@ -16,7 +16,7 @@ import (
 	"molrun/web"
 )
 
-// scopeSets are all scopes that a key can have; none is the first.
+// scopeSets returns all sets of scopes that a key can have, beginning with the empty set.
 func scopeSets() (sets [][]apikey.Scope) {
 	for bits := range 8 {
 		var set []apikey.Scope
@@ -33,7 +33,7 @@ func scopeSets() (sets [][]apikey.Scope) {
 // idOf returns the ID of a key.
 func idOf(key string) string { return strings.Split(key, "_")[1] }
 
-// limitedKey issues a key of ann's.
+// limitedKey creates a key for ann.
 func (s *service) limitedKey(role apikey.Role, scopes ...apikey.Scope) string {
 	s.t.Helper()
 	r := access.KeyRequest{Organization: "lab", Email: "ann@lab.example", Role: role, Scopes: scopes}
@@ -42,8 +42,8 @@ func (s *service) limitedKey(role apikey.Role, scopes ...apikey.Scope) string {
 	return key
 }
 
-// TestReadersAndAFullDiskChangeNothing sends requests that work with a whole key of the
-// owner, first with keys that may only read, then while nothing can be written.
+// TestReadersAndAFullDiskChangeNothing sends requests that work with the owner's full
+// key, first with read-only keys, and then while nothing can be written.
 func TestReadersAndAFullDiskChangeNothing(t *testing.T) {
 	s := start(t)
 	s.without("other")
@@ -92,7 +92,7 @@ func TestReadersAndAFullDiskChangeNothing(t *testing.T) {
 		{"POST /webhooks/:webhookId/test", hook + "/test", ""},
 		{"DELETE /webhooks/:webhookId", hook, ""},
 	}
-	// These change nothing in the database.
+	// These routes change nothing in the database.
 	changing := map[string]bool{"POST /estimate": true, "POST /validate-job": true, "POST /upload/:fileId/link": true, "POST /admin/keys/:keyId/revoke-links": true, "GET /admin/audit": true, "POST /admin/prune": true, "GET /admin/status": true, "GET /admin/storage": true, "GET /admin/keys": true, "GET /admin/users": true, "GET /webhooks": true, "GET /webhooks/:webhookId/deliveries": true}
 	for _, c := range changes {
 		changing[c.route] = true
@@ -114,7 +114,7 @@ func TestReadersAndAFullDiskChangeNothing(t *testing.T) {
 		}
 		same(t, "what is stored", s.stored(), before)
 	}
-	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator has to make room.")
+	full := fault.Errorf(fault.StorageFull, "The disk is full; an administrator must free space.")
 	for _, c := range changes {
 		method, _, _ := strings.Cut(c.route, " ")
 		s.store.writing.Store(&full)
@@ -124,12 +124,12 @@ func TestReadersAndAFullDiskChangeNothing(t *testing.T) {
 		s.store.writing.Store(nil)
 		before := s.stored()
 		if a := s.as(s.root, method, c.path, c.body); a.status/100 != 2 || s.stored() == before {
-			t.Errorf("%s %s with a whole key changes nothing: %d %s", method, c.path, a.status, a.body)
+			t.Errorf("%s %s with a full key changes nothing: %d %s", method, c.path, a.status, a.body)
 		}
 	}
 }
 
-// absent returns a path of a route that names nothing.
+// absent returns a path of a route that refers to nothing.
 func absent(path string) string {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -161,7 +161,8 @@ func (s *service) stored() string {
 	return text.String()
 }
 
-// TestKeyWorksOnlyFromItsNetworks sends requests from addresses inside and outside.
+// TestKeyWorksOnlyFromItsNetworks sends requests from addresses inside and outside the
+// networks.
 func TestKeyWorksOnlyFromItsNetworks(t *testing.T) {
 	from := ""
 	s := start(t, func(with *setup) { with.address = func() string { return from } })

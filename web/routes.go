@@ -9,15 +9,15 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// route is one line of a table of routes.
+// route is an entry of a route table.
 type route struct {
 	method, path string
 	handle       handler
 	class        class
-	needs        apikey.Rights // of the caller; 0 is none
+	needs        apikey.Rights // rights of the caller; 0 means none
 }
 
-// What the routes need.
+// Rights that routes require.
 const (
 	read   = apikey.Read
 	submit = apikey.Submit
@@ -41,7 +41,7 @@ type handlers struct {
 	submissions submissions
 	tables      tables
 	uploads     uploads
-	usage       used
+	usage       usageReports
 	users       users
 	views       views
 	sharedViews views
@@ -135,8 +135,8 @@ func (h handlers) routes() []route {
 	}
 }
 
-// mount adds the routes to the engine, each behind admit. A route that answers
-// GET also answers HEAD.
+// mount adds the routes to the engine, each wrapped by admit. A route for GET also
+// handles HEAD.
 func mount(e *gin.Engine, routes []route, admit func(route) handler) {
 	for _, r := range routes {
 		handle := admit(r)

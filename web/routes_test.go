@@ -40,7 +40,7 @@ func TestRoutesMatchTheDescription(t *testing.T) {
 // call is a request without parameters.
 type call struct{ method, path string }
 
-// calls returns one request for each route that needs a key.
+// calls returns one request for each route that requires a key.
 func calls() []call {
 	var all []call
 	for _, r := range web.Routes() {

@@ -110,20 +110,20 @@ type service struct {
 	client *http.Client
 	log    *whole.Log
 
-	ann, bob, root, eve string // keys: member, member, admin, of another organization
-	made                int    // by give
+	ann, bob, root, eve string // keys: two members, an admin, and a user of another organization
+	made                int    // number of generated names
 }
 
-// setup changes how a service is started.
+// setup configures the service to start.
 type setup struct {
 	options   web.Options
-	algorithm string        // instead of echo
+	algorithm string        // replaces echo
 	from      string        // remote address of all requests; "" keeps the real one
-	address   func() string // the same, of each request
+	address   func() string // the same, per request
 	signIn    edge.SignIn
 	users     access.SignIn
 	http2     bool             // over TLS
-	now       func() time.Time // of accounts
+	now       func() time.Time // clock of accounts
 	arrivals  *limit.Slots
 }
 
@@ -209,7 +209,7 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	return services
 }
 
-// machine is an executor that only has a size.
+// machine is an executor with only a capacity.
 type machine struct{ app.Executor }
 
 func (machine) Name() string { return "local" }
@@ -218,10 +218,10 @@ func (machine) Capacity() (app.Capacity, bool) {
 	return app.Capacity{CPUs: 64, MemoryBytes: 1 << 40, GPUs: []string{"0"}, FaultyGPUs: []app.FaultyGPU{{Name: "1", Fault: app.GPULost, Text: "is lost"}}}, true
 }
 
-// policy is whom submissions may have told of their end.
+// policy says who can be notified when jobs finish.
 var policy = notice.Policy{Mail: true, Domains: []string{"partner.example"}}
 
-// linked are the rules of links.
+// linked returns the service that resolves signed links.
 func linked(s web.Services) blobs.Service {
 	return struct {
 		*upload.Files
@@ -323,7 +323,7 @@ func (s *service) is(status int, a answer, by, method, path, body string) answer
 	return a
 }
 
-// owner returns whose key it is, for messages.
+// owner returns the name of a key's user, for messages.
 func (s *service) owner(key string) string {
 	switch key {
 	case s.ann:
@@ -348,21 +348,21 @@ func (a answer) fields(t *testing.T) map[string]any {
 	return out
 }
 
-// code returns the code of an error, "" for anything else.
+// code returns the code of an error, or "" for any other response.
 func (a answer) code() string {
 	var e struct{ Error struct{ Code string } }
 	_ = json.Unmarshal([]byte(a.body), &e)
 	return e.Error.Code
 }
 
-// has requires texts in the body.
+// has requires texts in the status and body.
 func (a answer) has(t *testing.T, texts ...string) answer {
 	t.Helper()
 	contains(t, fmt.Sprint(a.status, " ", a.body), texts...)
 	return a
 }
 
-// lacks requires that a text is not in the body.
+// lacks requires that the body does not contain text.
 func (a answer) lacks(t *testing.T, text string) {
 	t.Helper()
 	if strings.Contains(a.body, text) {
@@ -370,8 +370,8 @@ func (a answer) lacks(t *testing.T, text string) {
 	}
 }
 
-// faults returns the faults of a 422 as text, such as
-// "body.settings.0.steps value".
+// faults returns the errors in a 422 response as text, such as "body.settings.0.steps
+// value".
 func (a answer) faults(t *testing.T) []string {
 	t.Helper()
 	var e struct{ Detail []fault.Field }
@@ -427,13 +427,13 @@ func (s *service) run(name string, files map[string]string) {
 	s.end(j, 0, ending)
 }
 
-// finish ends an attempt as failed.
+// finish ends an attempt with a failure.
 func (s *service) finish(j *app.Job) {
 	s.t.Helper()
 	s.end(j, 0, app.Ending{Failure: &app.Failure{Code: app.FailedExit, Message: "It failed."}})
 }
 
-// end ends an attempt that took a time until now.
+// end ends an attempt that has run for the given time.
 func (s *service) end(j *app.Job, took time.Duration, e app.Ending) {
 	s.t.Helper()
 	now := time.Now()

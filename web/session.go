@@ -17,7 +17,7 @@ import (
 	"molrun/web/respond"
 )
 
-// sessions sign in browsers, and say who is signed in.
+// sessions signs browsers in and out, and reports who is signed in.
 type sessions struct {
 	svc     *access.Accounts
 	cookie  edge.Cookie
@@ -26,7 +26,7 @@ type sessions struct {
 	bodies  bodyLimits
 }
 
-// bodyLimits are how many bytes bodies may have.
+// bodyLimits are the maximum body sizes in bytes.
 type bodyLimits struct{ one, batch int64 }
 
 type selfView struct {
@@ -34,7 +34,7 @@ type selfView struct {
 	Email        string         `json:"email"`
 	Role         apikey.Role    `json:"role"`
 	Rights       []apikey.Scope `json:"rights"`
-	SignIn       string         `json:"signIn"` // by key, session or proxy
+	SignIn       string         `json:"signIn"` // key, session or proxy
 	Key          *selfKeyView   `json:"key,omitempty"`
 	ExpiresAt    unit.Time      `json:"expiresAt,omitzero"`
 	IdleSeconds  int            `json:"idleSeconds,omitempty"`
@@ -59,7 +59,7 @@ type limitsView struct {
 	ShareTTLSeconds int64 `json:"shareTtlSeconds"`
 }
 
-// begin handles POST /session. Whoever signs in shows a key or the token of a link.
+// begin handles POST /session. To sign in, the client sends a key or the token of a link.
 func (h sessions) begin(c *gin.Context, _ app.Caller) error {
 	type proof struct{ key, token string }
 	shown, err := decode.Request(c, func(r *decode.Reader) proof {
@@ -83,7 +83,7 @@ func (h sessions) begin(c *gin.Context, _ app.Caller) error {
 	c.Set(callerKey, by)
 	value, made, err := h.svc.BeginSession(c.Request.Context(), by)
 	if err == nil {
-		err = h.endFormer(c)
+		err = h.endPrevious(c)
 	}
 	if err != nil {
 		return err
@@ -97,11 +97,11 @@ func (h sessions) begin(c *gin.Context, _ app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
-// endFormer ends the session that the browser has had until now: its cookie is replaced.
-func (h sessions) endFormer(c *gin.Context) error {
-	former, err := h.svc.OfSession(c.Request.Context(), h.cookie.Value(c.Request), edge.Address(c.Request))
+// endPrevious ends the browser's previous session, whose cookie is being replaced.
+func (h sessions) endPrevious(c *gin.Context) error {
+	former, err := h.svc.AuthenticateSession(c.Request.Context(), h.cookie.Value(c.Request), edge.Address(c.Request))
 	if fault.CodeOf(err) == fault.Unauthorized {
-		return nil // it has ended, or there is none
+		return nil // ended already, or never existed
 	}
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (h sessions) endFormer(c *gin.Context) error {
 	return h.svc.EndSession(c.Request.Context(), former)
 }
 
-// prove returns the caller behind a key or the token of a link.
+// prove returns the caller of a key or of the token of a link.
 func (h sessions) prove(c *gin.Context, key, token string) (app.Caller, error) {
 	if token != "" {
 		return h.svc.Accept(c.Request.Context(), token)
@@ -159,7 +159,7 @@ func (h sessions) view(c *gin.Context, by app.Caller) (selfView, error) {
 	return view, nil
 }
 
-// rightsOf names the rights of a caller as scopes.
+// rightsOf returns the rights of a caller as scopes.
 func rightsOf(by app.Caller) []apikey.Scope {
 	rights := []apikey.Scope{}
 	for _, s := range []apikey.Scope{apikey.ScopeRead, apikey.ScopeSubmit, apikey.ScopeAdmin} {

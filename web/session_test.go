@@ -157,7 +157,7 @@ func TestSessionsKeepTheNetworksOfTheirKey(t *testing.T) {
 	s.wantSignIn(401, `{"key":"`+key+`"}`)
 }
 
-func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
+func TestKeyTakesPrecedenceOverProxyAndCookie(t *testing.T) {
 	from := proxyAddress
 	s := signedIn(t, &from, false)
 	cookie := s.signedInAs(s.bob)
@@ -182,15 +182,16 @@ func TestAKeyGoesBeforeTheProxyAndThatBeforeTheCookie(t *testing.T) {
 	s.wantSignIn(403, `{"key":"`+s.bob+`"}`, "Remote-User", "ann@lab.example")
 }
 
-// site is a page from which a browser sends requests, and the answer to those that change
-// something.
+// site is a page from which a browser sends requests, and the status of the response to
+// requests that change something.
 type site struct {
 	name    string
 	status  int
 	headers []string
 }
 
-// sites are pages as a service at host with the public address http://lab.example sees them.
+// sites returns pages as seen by a service at host with the public address
+// http://lab.example.
 func sites(host string) []site {
 	return []site{
 		{"no browser", 200, nil},

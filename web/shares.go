@@ -16,13 +16,13 @@ import (
 	"molrun/web/respond"
 )
 
-// Linked answers a GET or HEAD with what a link leads to. If it returns an error, it
+// Linked responds to a GET or HEAD with the target of a link. If it returns an error, it
 // has written nothing.
 type Linked interface {
 	Serve(w http.ResponseWriter, r *http.Request, l app.Link) error
 }
 
-// shares makes links for people without an API key, and answers them.
+// shares creates links for people without an API key, and serves their targets.
 type shares struct {
 	svc        *output.Shares
 	algorithms *app.Algorithms
@@ -45,7 +45,7 @@ func viewShare(s *app.Share, url string) shareView {
 	return shareView{s.ID, url, s.JobName, s.Files, s.Email, s.CreatedAt, s.ExpiresAt, s.LastUsedAt}
 }
 
-// maxShared is the longest path, in bytes, that a share may name.
+// maxShared is the maximum length in bytes of a path in a share.
 const maxShared = 1000
 
 // create handles POST /jobs/{jobName}/share.
@@ -117,8 +117,8 @@ func (h shares) revoke(c *gin.Context, by app.Caller) error {
 	return nil
 }
 
-// sharedView is what a share shows of a job. Of a part of the result it shows no more
-// than that there is a job: settings and metrics depend on all files.
+// sharedView is the part of a job that a share shows. A share of selected files shows
+// only that there is a job: settings and metrics depend on all files.
 type sharedView struct {
 	JobName     string          `json:"jobName"`
 	Type        string          `json:"type"`
@@ -137,7 +137,7 @@ type sharedView struct {
 	ExpiresAt   unit.Time       `json:"expiresAt"`
 }
 
-// sharedTool is what ran, and how its figures are shown.
+// sharedTool is the algorithm that ran, and how its metrics are shown.
 type sharedTool struct {
 	Title   string          `json:"title"`
 	Cite    []string        `json:"cite"`

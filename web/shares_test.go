@@ -18,7 +18,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// share makes a share of a job of ann's and returns its id and token.
+// share shares a job of ann's and returns the ID and token of the share.
 func (s *service) share(job, body string) (id, token string) {
 	s.t.Helper()
 	made := s.want(200, "POST", "/jobs/"+job+"/share", body).fields(s.t)
@@ -32,7 +32,8 @@ func (s *service) stranger(path string, headers ...string) answer {
 	return s.send("GET", path, "", headers...)
 }
 
-// shared returns the names of the files that a share lists, and those of its archive.
+// shared returns the names of the files that a share lists, and of the files in its
+// archive.
 func (s *service) shared(token string) (listed, archived []string) {
 	s.t.Helper()
 	a := s.stranger("/shared/" + token + "/files")
@@ -50,7 +51,7 @@ func (s *service) shared(token string) (listed, archived []string) {
 	for _, f := range r.File {
 		if in, err := f.Open(); err != nil {
 			s.t.Error(err)
-		} else if _, err := io.ReadAll(in); err != nil { // checks its CRC-32
+		} else if _, err := io.ReadAll(in); err != nil { // verifies the CRC-32
 			s.t.Error(f.Name, err)
 		}
 		archived = append(archived, f.Name)
@@ -58,10 +59,10 @@ func (s *service) shared(token string) (listed, archived []string) {
 	return listed, archived
 }
 
-// nothing are the paths below a token that a link which has ended must not answer.
+// nothing lists the paths below a token that an ended share must not serve.
 var nothing = []string{"", "/files", "/files/a.txt", "/files/none", "/archive", "/views", "/series/energy", "/tables/hits"}
 
-// showsNothing checks that a token's answers are those of one that never was.
+// showsNothing checks that a token gets the same responses as one that never existed.
 func (s *service) showsNothing(what, token string) {
 	s.t.Helper()
 	absent := strings.Repeat("01AAAAAAAAAAAAAAAAAAAAAAAA", 2)
@@ -92,7 +93,7 @@ func TestShareShowsAResultWithoutAKey(t *testing.T) {
 	}
 	s.wantSent(304, "GET", "/shared/"+token+"/files/a.txt", "", "If-None-Match", a.header.Get("ETag"))
 	if a := s.stranger("/shared/"+token+"/files/a.txt", "Range", "bytes=10-"); a.status != 416 || a.code() != "RANGE_INVALID" {
-		t.Errorf("a range behind the end: %d %s", a.status, a.body)
+		t.Errorf("a range past the end: %d %s", a.status, a.body)
 	}
 	if a := s.stranger("/shared/"+token+"/archive", "Range", "bytes=0-3"); a.status != 206 || a.body != "PK\x03\x04" {
 		t.Errorf("a range of the archive: %d %q", a.status, a.body)
@@ -108,10 +109,10 @@ func TestShareShowsAResultWithoutAKey(t *testing.T) {
 	s.wantSent(422, "GET", "/shared/"+token+"?wait=1s", "")
 }
 
-// grow gives a file of a completed job more bytes than are read for a view.
+// grow makes a file of a completed job too large to be read for a view.
 func (s *service) grow(job, name string) {
 	s.t.Helper()
-	const size = 1<<30 + 1 // sparse
+	const size = 1<<30 + 1 // sparse file
 	id := app.JobID(s.want(200, "GET", "/jobs/"+job, "").fields(s.t)["jobId"].(string))
 	m, err := s.blobs.Manifest(id)
 	must.OK(s.t, err)
@@ -127,7 +128,7 @@ func TestShareShowsTheViewsOfItsFiles(t *testing.T) {
 	for shared, own := range map[string]string{"/views": "/views", "/series/energy": "/series/energy", "/tables/hits?file=hits-2.tsv&sort=-score": "/tables/hits?file=hits-2.tsv&sort=-score"} {
 		same(t, "of everything, "+shared, s.stranger("/shared/"+all+shared).body, s.want(200, "GET", "/jobs/a"+own, "").body)
 	}
-	same(t, "a view that is not there", s.stranger("/shared/"+all+"/series/none").status, 404)
+	same(t, "a missing view", s.stranger("/shared/"+all+"/series/none").status, 404)
 
 	s.grow("a", "energy.csv")
 	s.grow("a", "hits-1.tsv")
@@ -234,7 +235,7 @@ func TestAShareHasOnlyTheRecordsThatItNames(t *testing.T) {
 	}
 }
 
-// TestSharesEnd ends shares in each way but by their time.
+// TestSharesEnd ends shares in every way except expiry.
 func TestSharesEnd(t *testing.T) {
 	s := start(t)
 	done := func(name string) {
@@ -252,7 +253,7 @@ func TestSharesEnd(t *testing.T) {
 	s.showsNothing("revoked", revoked)
 	s.want(204, "DELETE", "/jobs/deleted", "")
 	s.showsNothing("of a deleted job", ofDeleted)
-	done("deleted") // another job of that name
+	done("deleted") // another job with that name
 	s.showsNothing("of a deleted job, whose name is another's", ofDeleted)
 	for name, token := range map[string]string{
 		"another secret": kept[:len(kept)-1] + flipped(kept[len(kept)-1]), "another share's secret": kept[:26] + revoked[26:],
@@ -263,7 +264,8 @@ func TestSharesEnd(t *testing.T) {
 	s.wantSent(200, "GET", "/shared/"+kept, "")
 }
 
-// TestSharesEndWithTheirKey disables, deletes and rotates the key that made them.
+// TestSharesEndWithTheirKey disables, deletes and rotates the key that created the
+// shares.
 func TestSharesEndWithTheirKey(t *testing.T) {
 	s := start(t)
 	s.submit("a")
@@ -351,9 +353,9 @@ func TestSharesOfAnOrganizationAreBounded(t *testing.T) {
 	s.share("a", "")
 }
 
-// TestSharedRoutesAnswerWhatIsInTheirWay breaks the store, fills the disk, and asks too
-// often.
-func TestSharedRoutesAnswerWhatIsInTheirWay(t *testing.T) {
+// TestSharedRoutesReportFailures makes the store fail, fills the disk, and
+// exceeds the rate limit.
+func TestSharedRoutesReportFailures(t *testing.T) {
 	now := &clock{now: time.Unix(1e9, 0)}
 	s := start(t, func(with *setup) {
 		with.options.Now, with.from, with.options.Rates.Shared = now.read, "192.0.2.1:4711", 7
@@ -383,7 +385,7 @@ func TestSharedRoutesAnswerWhatIsInTheirWay(t *testing.T) {
 	now.advance(time.Second)
 
 	s.store.writing.Store(&full)
-	each(200, "") // what is there can be read
+	each(200, "") // existing shares can be read
 	s.want(507, "POST", "/jobs/a/share", "")
 	s.want(507, "DELETE", "/shares/"+id, "")
 	s.store.writing.Store(nil)

@@ -16,7 +16,7 @@ import (
 
 const proxyAddress = "10.0.0.7"
 
-// signedIn starts a service whose requests come from *from and where a proxy signs in
+// signedIn starts a service whose requests come from *from, and where a proxy signs in
 // users of lab.
 func signedIn(t *testing.T, from *string, create bool, change ...func(*setup)) *service {
 	t.Helper()
@@ -40,14 +40,14 @@ func TestProxySignsInKnownUsers(t *testing.T) {
 	}
 	gone := newKey(t, s.app.Accounts, "lab", "gone@lab.example", apikey.Admin)
 	s.disable(gone)
-	for user, want := range map[string][3]int{ // to read, to change, to administer
+	for user, want := range map[string][3]int{ // statuses to read, to change and to administer
 		"ann@lab.example":                  {200, 200, 403},
 		"Ann@Lab.Example":                  {200, 200, 403},
 		"root@lab.example":                 {200, 200, 200},
 		"viewer@lab.example":               {200, 403, 403},
 		"off@lab.example":                  {401, 401, 401}, // disabled
-		"gone@lab.example":                 {401, 401, 401}, // has no open key
-		"eve@other.example":                {401, 401, 401}, // of another organization
+		"gone@lab.example":                 {401, 401, 401}, // has no enabled key
+		"eve@other.example":                {401, 401, 401}, // in another organization
 		"new@lab.example":                  {401, 401, 401},
 		"ann":                              {401, 401, 401},
 		"":                                 {401, 401, 401},
@@ -78,7 +78,7 @@ func TestProxySignsInKnownUsers(t *testing.T) {
 	same(t, "a key counts before the header", bob.(map[string]any)["email"], any("bob@lab.example"))
 }
 
-func TestNobodyElseSignsInUsers(t *testing.T) {
+func TestOnlyTrustedProxiesSignInUsers(t *testing.T) {
 	from := ""
 	s := signedIn(t, &from, true)
 	for _, from = range []string{"10.0.0.8", "127.0.0.1", "192.0.2.1", "::1"} {

@@ -15,7 +15,7 @@ import (
 	"molrun/web/respond"
 )
 
-// storage reports and frees disk space.
+// storage handles requests to report and free disk space.
 type storage struct{ keeper *retention.Keeper }
 
 // report handles GET /admin/storage and, for the operator, GET /control/storage.

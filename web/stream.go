@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// stream answers 200 with a body that is sent in parts. If it can't be sent to its
-// end, the connection is cut: the client must not take a part for the whole.
+// stream responds with 200 and a body that is sent in parts. If sending fails, it closes
+// the connection, so that the client can tell that the body is incomplete.
 func stream(c *gin.Context, contentType string, send func(http.ResponseWriter) error) error {
 	beginBody(c, contentType)
 	if c.Request.Method == http.MethodHead {
@@ -23,7 +23,7 @@ func stream(c *gin.Context, contentType string, send func(http.ResponseWriter) e
 	return nil
 }
 
-// beginBody sends the head of a body that is sent in parts.
+// beginBody sends the headers of a body that is sent in parts.
 func beginBody(c *gin.Context, contentType string) {
 	header := c.Writer.Header()
 	header.Set("Content-Type", contentType)
@@ -33,7 +33,7 @@ func beginBody(c *gin.Context, contentType string) {
 	c.Writer.WriteHeaderNow()
 }
 
-// pace is how many bytes have to leave within the time of an answer.
+// pace is how many bytes must be sent within the response time.
 const pace = 1 << 20
 
 // copyPaced copies n bytes to a client that may be slow but must not stall.

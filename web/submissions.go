@@ -15,7 +15,7 @@ import (
 	"molrun/web/respond"
 )
 
-// submissions queues jobs and batches.
+// submissions handles submissions of jobs and batches.
 type submissions struct {
 	svc       *app.Jobs
 	estimates *app.Estimates
@@ -37,7 +37,8 @@ func (h submissions) job(c *gin.Context, by app.Caller) error {
 	return nil
 }
 
-// batchRequest asks for rows of one type or, with Jobs, for a pipeline.
+// batchRequest is a request for a batch of one type or, if pipeline is set, for a
+// pipeline.
 type batchRequest struct {
 	app.BatchSubmission
 	pipeline bool
@@ -76,7 +77,8 @@ func (req batchRequest) asPipeline() app.Pipeline {
 	return app.Pipeline{BatchSubmission: req.BatchSubmission, Jobs: req.jobs}
 }
 
-// estimate handles POST /estimate. Its body is that of a job or of a batch.
+// estimate handles POST /estimate. Its body is the same as for submitting a job or a
+// batch.
 func (h submissions) estimate(c *gin.Context, by app.Caller) error {
 	var job *app.Submission
 	batch, faults, err := decode.Lenient(c, func(r *decode.Reader) (req batchRequest) {
@@ -115,8 +117,8 @@ type validationView struct {
 	Detail     []fault.Field   `json:"detail"`
 }
 
-// validate handles POST /validate-job. Faults of a body that is a JSON object
-// are its answer, not an error.
+// validate handles POST /validate-job. Errors in a body that is a JSON object are the
+// response, not an error.
 func (h submissions) validate(c *gin.Context, by app.Caller) error {
 	sub, faults, err := decode.Lenient(c, readJob)
 	if err != nil {
@@ -199,7 +201,8 @@ func readPipelineJob(b *decode.Object) app.PipelineJob {
 	return j
 }
 
-// readFanOut reads what the rows of a batch are made of, nil if they are sent.
+// readFanOut reads the sources from which a batch's jobs are created. It returns nil if
+// the jobs are listed instead.
 func readFanOut(r *decode.Reader, b *decode.Object) *fanout.Request {
 	v := b.Member(fanout.Member, strictjson.Object, decode.Optional)
 	if v == nil {
@@ -217,12 +220,12 @@ func readFanOut(r *decode.Reader, b *decode.Object) *fanout.Request {
 	return &request
 }
 
-// readTableBatch reads a batch whose body is a table; all else is in the query.
+// readTableBatch reads a batch whose body is a table; everything else is in the query.
 func readTableBatch(r *decode.Reader) batchRequest {
 	text, tabs := r.Table()
-	request := fanout.Sent(text, tabs)
+	request := fanout.FromBody(text, tabs)
 	sub := app.BatchSubmission{
-		Body:       r.Whole(text),
+		Body:       r.WithText(text),
 		Name:       r.RequiredText("batchName"),
 		Type:       r.RequiredText("type"),
 		Version:    r.Text("version"),
@@ -244,10 +247,10 @@ func readTableBatch(r *decode.Reader) batchRequest {
 	return batchRequest{BatchSubmission: sub}
 }
 
-// inQuery says that faults are in the query, where a batch with a table has what
-// another has in its body.
+// inQuery moves errors from the body to the query, which in a batch with a table has the
+// members that are otherwise in the body.
 func inQuery(table *fanout.Request, err error) error {
-	if table == nil || !table.IsSent() {
+	if table == nil || !table.IsBody() {
 		return err
 	}
 	for _, f := range decode.Faults(err) {

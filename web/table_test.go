@@ -45,7 +45,7 @@ poses = { title = "Number of poses" }
 affinity = { title = "Affinity", unit = "kcal/mol", better = "lower", rank = true, digits = 1 }
 `
 
-// table is the answer to GET /jobs/{batchName}/table.
+// table is the response to GET /jobs/{batchName}/table.
 type table struct {
 	Sort, Order       string
 	Settings, Metrics []struct {
@@ -78,8 +78,8 @@ func (t table) names() string {
 	return strings.Join(names, " ")
 }
 
-// docking returns a service with a batch of which four rows have completed, one has
-// failed, one runs and one waits.
+// docking returns a service with a batch of seven jobs: four have completed, one has
+// failed, one is running and one is queued.
 func docking(t *testing.T) *service {
 	t.Helper()
 	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })
@@ -111,7 +111,7 @@ func TestRowsThatDoNotCompareAreNotRanked(t *testing.T) {
 	}
 }
 
-// complete runs a queued job that has results and no files.
+// complete runs a queued job to completion, with metrics but without files.
 func (s *service) complete(name, results string) {
 	s.t.Helper()
 	s.end(s.claim(name), 1500*time.Millisecond, app.Ending{Results: json.RawMessage(results), Warnings: []string{"not converged"}})
@@ -248,7 +248,7 @@ func TestTableAsCSV(t *testing.T) {
 	same(t, "format goes before Accept", a.header.Get("Content-Type"), "application/json")
 }
 
-// withoutTimes returns CSV with empty cells where times differ from run to run.
+// withoutTimes returns CSV in which times that vary between runs are empty.
 func withoutTimes(t *testing.T, text string) string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -286,7 +286,7 @@ func TestRowsAreListedByMetric(t *testing.T) {
 	}
 }
 
-// TestTableOfLargeRows reads rows of a megabyte: pages end early, and CSV comes in
+// TestTableOfLargeRows reads rows of one megabyte: pages end early, and CSV is sent in
 // parts.
 func TestTableOfLargeRows(t *testing.T) {
 	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })
@@ -329,7 +329,7 @@ func TestTableOfManyRowsWhileTheyAreDeleted(t *testing.T) {
 	same(t, "rows", seen, 447)
 }
 
-// TestTableOfAPipeline also asks for one whose rows have several types.
+// TestTableOfAPipeline also requests a table whose jobs have several types.
 func TestTableOfAPipeline(t *testing.T) {
 	s := start(t, func(with *setup) { with.algorithm = dockAlgorithm })
 	s.want(200, "POST", "/submit-batch", `{"batchName":"screen","jobs":[
@@ -338,7 +338,7 @@ func TestTableOfAPipeline(t *testing.T) {
 	all := s.table("/jobs/screen/table")
 	same(t, "columns", []any{all.Sort, len(all.Settings), all.Settings[0].Name, len(all.Metrics)}, []any{"metric:affinity", 1, "ligand", 2})
 	same(t, "rows", []string{all.names(), all.Rows[1].Type, all.Rows[1].Status}, []string{"a b", "dock", "QUEUED"})
-	err := s.store.Update(t.Context(), func(tx app.Tx) error { // as of a pipeline with several types
+	err := s.store.Update(t.Context(), func(tx app.Tx) error { // like a pipeline with several types
 		batch, err := tx.JobNamed("lab", "screen")
 		if err != nil {
 			return err

@@ -19,7 +19,7 @@ import (
 	"molrun/web/respond"
 )
 
-// tables shows batches as tables.
+// tables serves batches as tables.
 type tables struct {
 	lists      *listing.Lists
 	answerTime time.Duration
@@ -83,7 +83,7 @@ type tableView struct {
 	StartKey string           `json:"startKey,omitempty"`
 }
 
-const shownFailure = 500 // characters of the message of a failed row
+const shownFailure = 500 // maximum characters of a failed job's message
 
 type rowView struct {
 	Row          int             `json:"row"`
@@ -124,7 +124,7 @@ func viewRow(t *listing.Table, row listing.Row) rowView {
 	return v
 }
 
-// object returns the cells of some columns as a JSON object, null for none.
+// object returns the cells of some columns as a JSON object, with null for empty cells.
 func object(columns []listing.Column, cells []*strictjson.Value) json.RawMessage {
 	b := []byte{'{'}
 	for i, cell := range cells {
@@ -141,7 +141,7 @@ func object(columns []listing.Column, cells []*strictjson.Value) json.RawMessage
 	return append(b, '}')
 }
 
-// writeCSV answers with all rows, some at a time, so that it takes little memory.
+// writeCSV responds with all rows, a few at a time to limit memory use.
 func (h tables) writeCSV(c *gin.Context, by app.Caller, q listing.TableQuery) error {
 	t, rows, err := h.lists.WholeTable(c.Request.Context(), by, q)
 	if err != nil {
@@ -172,8 +172,8 @@ func (h tables) copyCSV(w http.ResponseWriter, t *listing.Table, parts iter.Seq2
 	return copyPaced(w, text, int64(text.Len()), h.answerTime)
 }
 
-// headOf returns the names of the columns. Those of metrics come last, so that one
-// that is found while the batch runs moves no other.
+// headOf returns the names of the columns. Metrics come last, so that a new one that
+// appears while the batch runs does not move other columns.
 func headOf(t *listing.Table) []any {
 	head := []any{"row", "jobName", "source", "type", "status", "attempts", "createdAt", "startedAt", "completedAt", "queueSeconds", "runSeconds", "failureCode"}
 	for _, c := range t.Settings {

@@ -16,7 +16,7 @@ import (
 	"molrun/web/respond"
 )
 
-// uploads creates uploads and completes them.
+// uploads handles requests to create and complete uploads.
 type uploads struct {
 	svc  *upload.Files
 	base publicURL
@@ -31,7 +31,7 @@ func (h uploads) create(c *gin.Context, by app.Caller) error {
 		}
 		return req
 	})
-	req.Faults = decode.Faults(err) // reported together with those of the name
+	req.Faults = decode.Faults(err) // reported together with errors in the name
 	if req.Base, err = h.base.of(c.Request); err != nil {
 		req.Faults = append(req.Faults, decode.Faults(err)...)
 	}
@@ -47,11 +47,11 @@ func (h uploads) create(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, view)
 }
 
-// enoughOfFile is how many bytes of a body distinguish a file from an empty document.
+// enoughOfFile is how many body bytes are needed to tell a file from an empty document.
 const enoughOfFile = 256
 
-// carriesFile reports whether a request for links came with the file itself,
-// of any type and size. It reads only the beginning.
+// carriesFile reports whether a request for links contains the file itself, of any type
+// and size. It reads only the beginning.
 func carriesFile(r *http.Request) bool {
 	if r.ContentLength > enoughOfFile {
 		return true
@@ -82,7 +82,7 @@ func (h uploads) complete(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, viewFile(upload))
 }
 
-// renewal asks for new links of an upload.
+// renewal is a request for new links of an upload.
 type renewal struct{ id, base string }
 
 // renew handles POST /upload/{fileId}/link.
@@ -114,7 +114,7 @@ type uploadView struct {
 	Folder       string       `json:"folder"`
 	ExpiresAt    unit.Time    `json:"expiresAt"`
 	Instructions instructions `json:"instructions"`
-	Created      *bool        `json:"created,omitempty"` // where the request named the bytes
+	Created      *bool        `json:"created,omitempty"` // only set if the request specifies a digest
 }
 
 type instructions struct {
@@ -145,9 +145,9 @@ func viewGrant(g *upload.Grant) uploadView {
 	}
 }
 
-// curlExample returns a command that sends the file of that name from the
-// current directory. It is quoted so that no name is taken for an option, a
-// pattern or another word of the shell.
+// curlExample returns a command that uploads the file of that name from the current
+// directory. It is quoted so that no name is interpreted as an option, a pattern or
+// several words.
 func curlExample(u *app.Upload, url string) string {
 	return "curl --fail --globoff --upload-file " + plaintext.ShellWord("./"+u.Filename) +
 		" --header " + plaintext.ShellWord("Content-Type: "+u.ContentType) + " " + plaintext.ShellWord(url)

@@ -106,7 +106,7 @@ func TestFileInAnUploadRequestIsRejected(t *testing.T) {
 func TestNamesOfUploads(t *testing.T) {
 	s := start(t)
 	tests := []struct {
-		name, folder string // folder "" is not sent
+		name, folder string // an empty folder is not sent
 		faults       []string
 	}{
 		{"a.txt", "", nil},
@@ -208,8 +208,8 @@ func TestSameBytesNeedNotBeSentAgain(t *testing.T) {
 	for _, tt := range []struct{ path, id string }{
 		{"/upload/a.pdb?sha256=" + digest, first},
 		{"/upload/b.pdb?sha256=" + strings.ToUpper(digest), other},
-		{"/upload/new.pdb?folder=x&sha256=" + digest, other}, // the newest
-		{"/upload/c.pdb?sha256=" + digest, other},            // that one has other bytes
+		{"/upload/new.pdb?folder=x&sha256=" + digest, other}, // the newest match
+		{"/upload/c.pdb?sha256=" + digest, other},            // the upload with that name has other contents
 	} {
 		known := s.want(200, "PUT", tt.path, "").fields(t)
 		same(t, tt.path, []any{known["fileId"], known["status"], known["created"]}, []any{tt.id, "completed", false})

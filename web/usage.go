@@ -12,15 +12,16 @@ import (
 	"molrun/web/respond"
 )
 
-// used reports who has used how much.
-type used struct{ reports *usage.Reports }
+// usageReports handles requests for usage reports.
+type usageReports struct{ reports *usage.Reports }
 
 type usageRequest struct {
 	usage.Query
 	csv bool
 }
 
-// readUsage reads a query for a report of one of some kinds, the first if none is named.
+// readUsage reads the query for a usage report of one of several kinds, by default the
+// first.
 func readUsage(r *decode.Reader, kinds ...string) usageRequest {
 	return usageRequest{
 		Query: usage.Query{
@@ -33,7 +34,7 @@ func readUsage(r *decode.Reader, kinds ...string) usageRequest {
 }
 
 // show handles GET /usage and, for the operator, GET /control/usage.
-func (h used) show(c *gin.Context, by app.Caller) error {
+func (h usageReports) show(c *gin.Context, by app.Caller) error {
 	req, faults := decode.Query(c, func(r *decode.Reader) usageRequest {
 		if !by.Operator {
 			return readUsage(r, string(usage.ByUser), string(usage.ByType), string(usage.ByDay))
@@ -46,7 +47,7 @@ func (h used) show(c *gin.Context, by app.Caller) error {
 	return h.answer(c, by, req)
 }
 
-func (h used) answer(c *gin.Context, by app.Caller, req usageRequest) error {
+func (h usageReports) answer(c *gin.Context, by app.Caller, req usageRequest) error {
 	c.Writer.Header().Set("Vary", "Accept")
 	report, err := h.reports.Of(c.Request.Context(), by, req.Query)
 	switch {
@@ -61,7 +62,7 @@ func (h used) answer(c *gin.Context, by app.Caller, req usageRequest) error {
 	})
 }
 
-// usageCSV returns the rows of a report, without their sum.
+// usageCSV returns the rows of a report, without the total.
 func usageCSV(report *usage.Report) []byte {
 	text := bytes.NewBuffer(nil)
 	table := respond.NewCSV(text)

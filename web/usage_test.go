@@ -10,7 +10,7 @@ import (
 	"molrun/app/job/usage"
 )
 
-// usageOf returns the report that a caller gets.
+// usageOf returns a caller's usage report.
 func (s *service) usageOf(key, query string) (r usage.Report) {
 	s.t.Helper()
 	a := s.as(key, "GET", "/usage?"+query, "")

@@ -13,8 +13,8 @@ import (
 	"molrun/web/respond"
 )
 
-// users manages the users of the caller's organization, on the control socket those
-// of all.
+// users manages the users of the caller's organization or, on the control socket, of all
+// organizations.
 type users struct{ svc *access.Accounts }
 
 type userView struct {
@@ -23,7 +23,7 @@ type userView struct {
 	Role         apikey.Role `json:"role"`
 	Disabled     bool        `json:"disabled"`
 	CreatedAt    unit.Time   `json:"createdAt"`
-	LastUsedAt   unit.Time   `json:"lastUsedAt,omitzero"` // within a minute or two
+	LastUsedAt   unit.Time   `json:"lastUsedAt,omitzero"` // accurate to a minute or two
 	Keys         int         `json:"keys"`
 	Jobs         int         `json:"jobs"`
 }
@@ -48,7 +48,7 @@ func (h users) list(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, map[string]any{"users": views})
 }
 
-// userName is a user in a path. The operator names the organization, too.
+// userName identifies a user in a path. The operator also specifies the organization.
 type userName struct{ organization, email string }
 
 func readUser(r *decode.Reader, by app.Caller) userName {

@@ -15,21 +15,21 @@ import (
 	"molrun/web/respond"
 )
 
-// views shows what can be looked at of a job of the caller's organization, or with
-// shared, of what a link shows.
+// views shows the views of the jobs of the caller's organization or, if shared is set, of
+// shared jobs.
 type views struct {
 	outputs *output.Outputs
 	shared  *output.Shares
 }
 
-// subject is a job whose views are shown, and which of its files may be.
+// subject is a job whose views are shown, with the files that can be shown.
 type subject struct {
 	by    app.Caller
 	job   string
 	shown app.Selection
 }
 
-// name reads the job's name, or the token of a link, from the path.
+// name reads the job's name, or the token of a share, from the path.
 func (h views) name(r *decode.Reader) string {
 	if h.shared != nil {
 		return tokenOf(r)
@@ -51,12 +51,12 @@ func (h views) withSubject(c *gin.Context, by app.Caller, name string, show func
 	if err := show(subject{reader, s.JobName, s.Files}); err != nil {
 		return err
 	}
-	// If the link still works, its job had this name all the time.
+	// If the share is still valid, its job has had this name throughout.
 	_, err = h.shared.OpenShare(ctx, name)
 	return err
 }
 
-// within calls read for the job and the file that a request asks for.
+// within calls read for the requested job and file.
 func (h views) within(c *gin.Context, by app.Caller, r *output.ViewRequest, read func(app.Caller) error) error {
 	return h.withSubject(c, by, r.Job, func(s subject) (err error) {
 		r.Job = s.job
@@ -67,7 +67,7 @@ func (h views) within(c *gin.Context, by app.Caller, r *output.ViewRequest, read
 	})
 }
 
-// file returns the file of a view to read: the one asked for, or the first that may be
+// file returns the file of a view to read: the requested one, or the first that can be
 // shown.
 func (h views) file(c *gin.Context, s subject, r output.ViewRequest) (string, error) {
 	if len(s.shown) == 0 || s.shown.Has(r.File) {
@@ -82,11 +82,11 @@ func (h views) file(c *gin.Context, s subject, r output.ViewRequest) (string, er
 			return v.Files[0].Path, nil
 		}
 	}
-	return "", fault.Errorf(fault.NotFound, "This link has no such file of the view %q; GET /shared/{token}/views lists the files.", r.View)
+	return "", fault.Errorf(fault.NotFound, "The view %q of this link has no such file; GET /shared/{token}/views lists the files.", r.View)
 }
 
-// visible returns the views of a job with the files that may be shown. A link to a part
-// of a result shows no other views.
+// visible returns the views of a job with the files that can be shown. A share of
+// selected files shows no other views.
 func (h views) visible(c *gin.Context, s subject) (*output.Views, error) {
 	all, err := h.outputs.Views(c.Request.Context(), s.by, s.job)
 	if err != nil || len(s.shown) == 0 {
@@ -183,7 +183,7 @@ type columnView struct {
 	Unit  string `json:"unit,omitempty"`
 }
 
-// numbers are a column of a series in JSON, null where there is none.
+// numbers is a column of a series; missing values become null in JSON.
 type numbers []float64
 
 // MarshalJSON implements json.Marshaler.

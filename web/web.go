@@ -1,6 +1,7 @@
-// Package web is the HTTP interface of the service. A handler decodes a
-// request, calls one method of [app.Service], [listing.Lists] or [output.Outputs] and encodes what
-// that returns; it holds no rule. routes.go lists the routes, openapi.yaml describes them.
+// Package web is the HTTP interface of the service. A handler decodes a request, calls
+// one method of [app.Service], [listing.Lists] or [output.Outputs], and encodes the
+// result; it contains no business rules. routes.go lists the routes, and openapi.yaml
+// describes them.
 package web
 
 import (
@@ -23,7 +24,7 @@ import (
 	"molrun/web/static"
 )
 
-// Outer joins the API and the links to files. Requests below /blobs/ keep the
+// Outer combines the API and the signed file links. Requests below /blobs/ keep the
 // server's own ResponseWriter, so that files are sent with sendfile.
 func Outer(api, blobs http.Handler, log zerolog.Logger) http.Handler {
 	return edge.Trace(log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +36,7 @@ func Outer(api, blobs http.Handler, log zerolog.Logger) http.Handler {
 	}))
 }
 
-// Services are the use cases that the API offers.
+// Services are the services behind the API.
 type Services struct {
 	*app.Service
 	Accounts *access.Accounts
@@ -48,12 +49,13 @@ type Services struct {
 	Sender   Sender
 	Follower *follow.Follower
 	Usage    *usage.Reports
-	Notices  *delivery.Notices
+	Notices  *delivery.Webhooks
 	Status   *status.Reports
 	Keeper   *retention.Keeper
 }
 
-// New returns the handler of the API, of the web application, the clients and the documentation, to be served below [Outer].
+// New returns the handler of the API, the web application, the clients and the
+// documentation, to be wrapped with [Outer].
 func New(s Services, o Options) http.Handler {
 	o = o.withDefaults()
 	base := publicURL(o.PublicURL)
@@ -73,7 +75,7 @@ func New(s Services, o Options) http.Handler {
 		submissions: submissions{s.Jobs, app.NewEstimates(s.Jobs, s.Runs)},
 		tables:      tables{s.Lists, o.AnswerTime},
 		uploads:     uploads{s.Files, base},
-		usage:       used{s.Usage},
+		usage:       usageReports{s.Usage},
 		users:       users{s.Accounts},
 		views:       views{s.Outputs, nil},
 		sharedViews: views{s.Outputs, s.Shares},

@@ -16,8 +16,8 @@ import (
 	"molrun/web/respond"
 )
 
-// webhooks manages who is notified that jobs have ended.
-type webhooks struct{ svc *delivery.Notices }
+// webhooks manages the webhooks that are notified when jobs finish.
+type webhooks struct{ svc *delivery.Webhooks }
 
 // webhookView is a webhook without its secret.
 type webhookView struct {
@@ -27,7 +27,7 @@ type webhookView struct {
 	Disabled  bool           `json:"disabled"`
 	CreatedAt unit.Time      `json:"createdAt"`
 	CreatedBy string         `json:"createdBy,omitempty"`
-	// OldSecretUntil is when messages are no longer signed with the secret of before.
+	// OldSecretUntil is when messages stop being signed with the previous secret.
 	OldSecretUntil unit.Time `json:"oldSecretUntil,omitzero"`
 }
 
@@ -39,7 +39,7 @@ func viewWebhook(h *notice.Hook) webhookView {
 	return v
 }
 
-// newWebhookView shows the secret, once.
+// newWebhookView shows the secret, only once.
 type newWebhookView struct {
 	Secret string `json:"secret"`
 	webhookView
@@ -115,7 +115,7 @@ func readWebhook(b *decode.Object, n decode.Need) (h delivery.HookSettings) {
 		h.Events = &events
 	}
 	if disabled := b.Member("disabled", strictjson.Bool, decode.Optional); disabled != nil {
-		is, _ := strconv.ParseBool(disabled.Text) // it is one of the two
+		is, _ := strconv.ParseBool(disabled.Text) // it is always true or false
 		h.Disabled = &is
 	}
 	return h
@@ -142,7 +142,7 @@ func (h webhooks) change(c *gin.Context, by app.Caller) error {
 	return respond.JSON(c.Writer, http.StatusOK, viewWebhook(record))
 }
 
-// maxOverlap is how long two secrets of a webhook may be in use.
+// maxOverlap is the maximum time during which two secrets of a webhook are valid.
 const maxOverlap = 30 * 24 * time.Hour
 
 // rotate handles POST /webhooks/{webhookId}/rotate.

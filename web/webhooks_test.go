@@ -30,7 +30,7 @@ func TestWebhookOfSubmissionsOnlyHasASecretAndALog(t *testing.T) {
 	s.wantAs(s.root, 200, "GET", "/webhooks/submissions/deliveries", "")
 }
 
-func TestWebhooksThatCannotBeAreFaults(t *testing.T) {
+func TestInvalidWebhooksAreRejected(t *testing.T) {
 	s := start(t)
 	for body, want := range map[string]string{
 		`{}`:                              "body.url missing",

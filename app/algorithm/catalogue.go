@@ -13,32 +13,34 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Catalogue holds all algorithms on offer, and reads those that were. What is on offer may
-// be replaced while it is used: Now returns its content at one moment.
+// Catalogue holds all available algorithms and can read earlier ones that jobs still use.
+// Replace can change the available algorithms at any time; Snapshot returns a snapshot.
 type Catalogue struct {
 	offer   atomic.Pointer[map[string]*versions]
-	folders *folder.Store     // nil: none are kept
-	site    map[string]string // where the site has things
+	folders *folder.Store     // nil if no copies are kept
+	site    map[string]string // paths of the site, by name
 
 	mu     sync.Mutex
 	stored map[string]*File // by digest
 }
 
-// maxStored is how many files are kept in memory that are on offer no more.
+// maxStored limits how many files that are no longer available are cached in memory.
 const maxStored = 256
 
-// types are the algorithms on offer, by type. They do not change, but are replaced.
+// types returns the available algorithms by type. The map is never modified, only
+// replaced.
 func (c *Catalogue) types() map[string]*versions { return *c.offer.Load() }
 
-// Now returns a catalogue whose offer is never replaced.
-func (c *Catalogue) Now() *Catalogue {
+// Snapshot returns a snapshot, a catalogue whose algorithms are never replaced.
+func (c *Catalogue) Snapshot() *Catalogue {
 	now := &Catalogue{folders: c.folders, site: c.site}
 	now.offer.Store(c.offer.Load())
 	return now
 }
 
-// Replace offers the algorithms of another catalogue, which is not used any more, from now
-// on. What was read of a type that is the same stays in memory.
+// Replace makes the algorithms of another catalogue available instead; that catalogue
+// must not be used afterwards. Files already read stay in memory if their type is
+// unchanged.
 func (c *Catalogue) Replace(by *Catalogue) {
 	types, before := by.types(), c.types()
 	for typ, v := range types {
@@ -48,7 +50,7 @@ func (c *Catalogue) Replace(by *Catalogue) {
 			continue
 		}
 		for _, a := range v.all {
-			if old == nil || old.later != nil || !slices.Contains(old.all, a) { // jobs may be using those
+			if old == nil || old.later != nil || !slices.Contains(old.all, a) { // jobs could be using those
 				a.site = c.site
 				a.Folder.KeepIn(c.folders)
 			}
@@ -57,26 +59,26 @@ func (c *Catalogue) Replace(by *Catalogue) {
 	c.offer.Store(&types)
 }
 
-// versions are all algorithms of one type, newest last.
+// versions holds all algorithms of one type, newest last.
 type versions struct {
 	all       []*File
 	preferred *File
 
-	later *Later // what reads the only one when it is asked for; nil if all are read
+	later *LazyFile // reads the only version on first use; nil if all are read
 	once  sync.Once
 }
 
-// Later is an algorithm that is read when it is asked for. It has the only version of its
-// type, and is without errors.
-type Later struct {
+// LazyFile is an algorithm that is read on first use. It must be the only version of its
+// type and free of errors.
+type LazyFile struct {
 	Type   string
-	Hidden string // why it is not ready, as in the File
+	Hidden string // why it is not ready, as in File
 	Read   func() *File
 }
 
-// NewCatalogue refuses two files of one type and version, and two defaults of
-// one type. Without a default, the highest version is the default.
-func NewCatalogue(all []*File, later ...Later) (*Catalogue, error) {
+// NewCatalogue rejects two files of the same type and version, and two defaults of the
+// same type. If no default is declared, the highest version is the default.
+func NewCatalogue(all []*File, later ...LazyFile) (*Catalogue, error) {
 	types := map[string]*versions{}
 	for _, l := range later {
 		types[l.Type] = &versions{later: &l}
@@ -92,7 +94,7 @@ func NewCatalogue(all []*File, later ...Later) (*Catalogue, error) {
 			case other.Version == a.Version:
 				return nil, fmt.Errorf("%s and %s both define %s version %s: change the version of one", other.Path, a.Path, a.Type, a.Version)
 			case other.Default && a.Default:
-				return nil, fmt.Errorf("%s and %s both want to be the default of %s: remove default = true from one", other.Path, a.Path, a.Type)
+				return nil, fmt.Errorf("%s and %s are both the default of %s: remove default = true from one", other.Path, a.Path, a.Type)
 			}
 		}
 		v.all = append(v.all, a)
@@ -112,7 +114,8 @@ func NewCatalogue(all []*File, later ...Later) (*Catalogue, error) {
 	return c, nil
 }
 
-// versionsOf returns the algorithms of a type, nil if there are none.
+// versionsOf returns the algorithms of a type, nil if there are none. It reads them if
+// necessary.
 func (c *Catalogue) versionsOf(typ string) *versions {
 	v := c.types()[typ]
 	if v == nil || v.later == nil {
@@ -127,7 +130,7 @@ func (c *Catalogue) versionsOf(typ string) *versions {
 	return v
 }
 
-// Find returns an algorithm; version "" is the default of its type.
+// Find returns an algorithm. An empty version means the default of its type.
 func (c *Catalogue) Find(typ, version string) (*File, bool) {
 	v := c.versionsOf(typ)
 	if v == nil {
@@ -143,8 +146,9 @@ func (c *Catalogue) Find(typ, version string) (*File, bool) {
 	return v.all[i], true
 }
 
-// Own returns the algorithms of the site, and others that were read at once.
-func (c *Catalogue) Own() (all []*File) {
+// ReadNow returns the algorithms that were read immediately, which include all of the site's
+// own.
+func (c *Catalogue) ReadNow() (all []*File) {
 	types := c.types()
 	for _, typ := range slices.Sorted(maps.Keys(types)) {
 		if v := types[typ]; v.later == nil {
@@ -154,9 +158,9 @@ func (c *Catalogue) Own() (all []*File) {
 	return all
 }
 
-// KeepFolders makes the algorithms keep copies of their folders. It must be called before
-// any is asked for.
-func (c *Catalogue) KeepFolders(in *folder.Store) {
+// KeepFoldersIn makes the algorithms keep copies of their folders. It must be called before
+// any algorithm is requested.
+func (c *Catalogue) KeepFoldersIn(in *folder.Store) {
 	c.folders = in
 	for _, v := range c.types() {
 		for _, a := range v.all {
@@ -165,8 +169,8 @@ func (c *Catalogue) KeepFolders(in *folder.Store) {
 	}
 }
 
-// Validated returns the algorithm that had this digest when a job was validated against
-// it, which may be older than the one on offer. read returns its Source.
+// Validated returns the algorithm that a job was validated against, identified by its
+// digest. It can be older than the available one. read returns its Source.
 func (c *Catalogue) Validated(typ, version, digest string, read func() ([]byte, error)) (*File, error) {
 	if a, ok := c.Find(typ, version); ok && a.Digest == digest {
 		return a, nil
@@ -193,9 +197,9 @@ func (c *Catalogue) Validated(typ, version, digest string, read func() ([]byte, 
 	return a, nil
 }
 
-// HasFolder reports whether an algorithm on offer has the folder with this digest.
+// HasFolder reports whether an available algorithm has a folder and this digest.
 func (c *Catalogue) HasFolder(digest string) bool {
-	now := c.Now()
+	now := c.Snapshot()
 	for _, typ := range now.Types() {
 		if slices.ContainsFunc(now.versionsOf(typ).all, func(a *File) bool { return a.Folder != nil && a.Digest == digest }) {
 			return true
@@ -204,7 +208,7 @@ func (c *Catalogue) HasFolder(digest string) bool {
 	return false
 }
 
-// Types returns the types on offer, sorted.
+// Types returns the available types, sorted.
 func (c *Catalogue) Types() []string {
 	return slices.Sorted(maps.Keys(c.types()))
 }
@@ -226,7 +230,7 @@ func (c *Catalogue) VersionNames(typ string) []string {
 	return names
 }
 
-// compareVersions orders versions as people count: 1.10 is after 1.9.
+// compareVersions orders versions naturally: 1.10 comes after 1.9.
 func compareVersions(x, y string) int {
 	a, b := x, y
 	for a != "" && b != "" {
@@ -242,7 +246,8 @@ func compareVersions(x, y string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// cutRun splits off the longest prefix of only digits or of no digits.
+// cutRun splits off the longest prefix that consists of digits only or of non-digits
+// only.
 func cutRun(s string) (run, rest string) {
 	i := 1
 	for i < len(s) && isDigit(s[i]) == isDigit(s[0]) {
@@ -259,9 +264,9 @@ func compareRuns(p, q string) int {
 	return cmp.Compare(p, q)
 }
 
-// KnowSite sets where the site has what the algorithms use, by the names of
-// [site.paths]. It must be called before any is asked for.
-func (c *Catalogue) KnowSite(paths map[string]string) {
+// SetSitePaths sets the site's paths, by the names of [site.paths]. It must be called before
+// any algorithm is requested.
+func (c *Catalogue) SetSitePaths(paths map[string]string) {
 	c.site = paths
 	for _, v := range c.types() {
 		for _, a := range v.all {

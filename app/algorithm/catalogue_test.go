@@ -48,7 +48,7 @@ func TestCatalogueRefuses(t *testing.T) {
 		want string
 	}{
 		{"one version twice", []*File{offer(t, "x.toml", "a", "1", false), offer(t, "y.toml", "a", "1", false)}, "x.toml and y.toml both define a version 1"},
-		{"two defaults", []*File{offer(t, "x.toml", "a", "1", true), offer(t, "y.toml", "a", "2", true)}, "x.toml and y.toml both want to be the default of a"},
+		{"two defaults", []*File{offer(t, "x.toml", "a", "1", true), offer(t, "y.toml", "a", "2", true)}, "x.toml and y.toml are both the default of a"},
 	}
 	for _, tt := range tests {
 		must.Fail(t, tt.name, must.Error2(NewCatalogue(tt.all)), tt.want)

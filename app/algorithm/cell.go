@@ -8,10 +8,10 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// FromText returns the value that the parameter reads in a text, such as a cell of
-// a table: a number, a boolean, an array or an object where it takes one, a list of one
-// file where it takes many, else the text itself. If it takes none of these, CheckSettings reports the error of the
-// closest.
+// FromText converts a text, such as a table cell, to a value of the parameter: a number,
+// boolean, array or object if it accepts one, a list with one file if it accepts many,
+// and otherwise the text itself. If it accepts none of these, CheckSettings reports the
+// error of the closest match.
 func (p *Parameter) FromText(text string) *strictjson.Value {
 	plain := quoted(text)
 	v := unquoted(text)
@@ -30,13 +30,13 @@ func (p *Parameter) FromText(text string) *strictjson.Value {
 	return v
 }
 
-// TakesNumbers reports whether the parameter takes numbers, and no text.
+// TakesNumbers reports whether the parameter accepts numbers but not text.
 func (p *Parameter) TakesNumbers() bool {
 	return len(p.File) == 0 && !p.ofOtherType(unquoted("1")) && p.ofOtherType(quoted("a"))
 }
 
-// FromSequence returns the value that the parameter makes of one sequence: a list of
-// one where it takes lists, else the letters.
+// FromSequence converts a sequence to a value of the parameter: a list with one item if
+// it accepts lists, otherwise a string.
 func (p *Parameter) FromSequence(letters string) *strictjson.Value {
 	plain := quoted(letters)
 	list := listOf(plain)
@@ -50,7 +50,7 @@ func listOf(one *strictjson.Value) *strictjson.Value {
 	return &strictjson.Value{Kind: strictjson.Array, Items: []*strictjson.Value{one}, Raw: slices.Concat([]byte("["), one.Raw, []byte("]"))}
 }
 
-// ofOtherType reports whether the parameter takes no value of this type.
+// ofOtherType reports whether the parameter does not accept values of this type.
 func (p *Parameter) ofOtherType(v *strictjson.Value) bool {
 	return slices.ContainsFunc(p.faults(v), func(f fault.Field) bool { return len(f.Loc) == 1 && f.Type == "type" })
 }
@@ -59,8 +59,8 @@ func quoted(text string) *strictjson.Value {
 	return &strictjson.Value{Kind: strictjson.String, Text: text, Raw: strictjson.AppendQuoted(nil, text)}
 }
 
-// unquoted returns the value that a text is without quotes around it, nil if it is
-// none. Spreadsheets write TRUE.
+// unquoted parses a text as a JSON value, nil if it is not valid. It accepts TRUE, as
+// written by spreadsheets.
 func unquoted(text string) *strictjson.Value {
 	if text == "" || !strings.Contains("-0123456789[{tTfF", text[:1]) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// settingsSchema returns the JSON Schema of all settings, for clients. A schema
-// that refers to itself gets a base of its own, as its references need.
+// settingsSchema returns the JSON Schema of all settings, for clients. A parameter's
+// schema that refers to itself gets its own $id so that its references resolve.
 func settingsSchema(parameters []Parameter) json.RawMessage {
 	b := []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{`)
 	var required []string
@@ -34,11 +34,11 @@ func settingsSchema(parameters []Parameter) json.RawMessage {
 	return append(b, `,"additionalProperties":false}`...)
 }
 
-// clientSchema returns the schema of one parameter with its title and help.
+// clientSchema returns the schema of one parameter, including its title and help.
 func (p *Parameter) clientSchema() json.RawMessage {
 	words, err := strictjson.Parse(p.Schema)
 	if err != nil {
-		panic(err) // it was compiled
+		panic(err) // already compiled
 	}
 	members := words.Members
 	set := func(name, text string) {

@@ -120,7 +120,7 @@ func TestExpandFailsWithoutNamedValue(t *testing.T) {
 		name, settings, want string
 		change               func(*Paths)
 	}{
-		{"no file", good, `the file of the setting "pdb" is not there`, func(p *Paths) { p.Files = nil }},
+		{"no file", good, `the setting "pdb" has no file`, func(p *Paths) { p.Files = nil }},
 		{"no setting", `{}`, `the setting "text" has no value`, func(*Paths) {}},
 		{"no folder", good, "{out} has no path", func(p *Paths) { p.Out = "" }},
 		{"no settings", `{`, "read normalized settings", func(*Paths) {}},
@@ -132,7 +132,7 @@ func TestExpandFailsWithoutNamedValue(t *testing.T) {
 	}
 }
 
-// Each element is one argument for a real program, too.
+// Runs a real program to check that each element arrives as one argument.
 func TestArgumentsReachProgramsUnchanged(t *testing.T) {
 	a := parseOK(t, strings.Replace(head, `["true"]`, `["printf", "%s\\n", "{settings.a}", "{settings.b}"]`, 1)+
 		"[[parameters]]\nname = \"a\"\ntype = \"string\"\nrequired = true\n[[parameters]]\nname = \"b\"\ntype = \"string\"\nrequired = true\n")
@@ -154,7 +154,7 @@ func TestCommandAloneIsOneStep(t *testing.T) {
 	must.Equal(t, "variables", len(run.Env), 0)
 }
 
-// A short file wraps an installed program: its steps run and yield its figure.
+// A short algorithm file wraps an installed program: its steps run and yield its metric.
 func TestInstalledProgramIsWrapped(t *testing.T) {
 	text, err := os.ReadFile("testdata/algorithms/word-count.toml")
 	must.OK(t, err)

@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// condition reads the "if" of a table; nil if there is none, or none that makes sense.
+// condition reads the "if" of a table, nil if there is none or it is invalid.
 func (c *commandReader) condition(t *tomltree.Node) *expression.Expression {
 	n := t.Member("if")
 	if n == nil || n.Kind != strictjson.String {
@@ -25,20 +25,20 @@ func (c *commandReader) condition(t *tomltree.Node) *expression.Expression {
 	}
 	e, err := expression.ParseCondition(n.Text, names)
 	if err != nil {
-		c.Mistakef(n.Line, "if = %q: %v", n.Text, err)
+		c.Errorf(n.Line, "if = %q: %v", n.Text, err)
 		return nil
 	}
 	*c.conditions = append(*c.conditions, e)
 	noteImpossible(c.Reader, n.Line, c.parameters, e)
 	ofFile := func(l expression.Literal) bool { return l.Of == "files" }
 	if slices.ContainsFunc(e.Literals, ofFile) && !slices.Contains(c.allowed, "work") {
-		c.Mistakef(n.Line, "the end of a file's name means nothing here: files have no extension yet")
+		c.Errorf(n.Line, "endsWith can't be used here: files have no extension yet")
 	}
 	return e
 }
 
-// where returns a reader of what stands where a condition holds: the settings and files that
-// it reads have values.
+// where returns a reader for content that applies only if a condition holds: the settings
+// and files that the condition reads then have values.
 func (c *commandReader) where(when *expression.Expression) *commandReader {
 	inside := *c
 	if when == nil {
@@ -54,13 +54,13 @@ func (c *commandReader) where(when *expression.Expression) *commandReader {
 	return &inside
 }
 
-// noteImpossible notes literals that a setting or the name of a file never equals.
+// noteImpossible reports literals that a setting or file name can never equal.
 func noteImpossible(r *tomltree.Reader, line int, parameters Parameters, e *expression.Expression) {
 	for _, l := range e.Literals {
 		p := parameters.Named(l.Name)
 		if text, isText := l.Value.(string); l.Of == "files" && isText {
 			if !slices.ContainsFunc(p.File, func(ext string) bool { return strings.HasSuffix(ext, text) }) {
-				r.Mistakef(line, "the parameter %q takes no file whose name ends with %q: it takes %s", p.Name, text, tomltree.OrList(p.File))
+				r.Errorf(line, "the parameter %q does not accept files ending in %q; it accepts %s", p.Name, text, tomltree.OrList(p.File))
 			}
 			continue
 		}
@@ -73,7 +73,7 @@ func noteImpossible(r *tomltree.Reader, line int, parameters Parameters, e *expr
 			continue
 		}
 		for _, f := range p.compiled.Check(v, p.Unit) {
-			r.Mistakef(line, "the setting %q never is %s: it %s", p.Name, encoded, f.Msg)
+			r.Errorf(line, "the setting %q can never be %s: it %s", p.Name, encoded, f.Msg)
 		}
 	}
 }

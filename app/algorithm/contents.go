@@ -10,16 +10,16 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// contentKeys are the keys of a file's parameter that say what it holds.
+// contentKeys are the keys of a file parameter that describe its content.
 var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names", "any_text", "pdb", "tolerant"}
 
-// readContent reads what a file has to hold, nil if it may hold anything.
+// readContent reads the required content of a file, nil if unrestricted.
 func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *content.Want {
 	kind := r.Text(t, "content")
-	want := &content.Want{Kind: kind, Columns: r.Texts(t, "columns"), UniqueNames: r.Flag(t, "unique_names"), AnyText: r.Flag(t, "any_text"), Tolerant: r.Flag(t, "tolerant")}
+	want := &content.Want{Kind: kind, Columns: r.Texts(t, "columns"), UniqueNames: r.Flag(t, "unique_names"), AcceptsTextVariants: r.Flag(t, "any_text"), Tolerant: r.Flag(t, "tolerant")}
 	want.Packed = slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(ext), ".gz") })
 	want.PDB = readSelections(r, t)
-	want.AnyText = want.AnyText || want.PDB != nil
+	want.AcceptsTextVariants = want.AcceptsTextVariants || want.PDB != nil
 	for key, to := range map[string]*int{
 		"min_residues": &want.MinResidues, "max_residues": &want.MaxResidues, "max_atoms": &want.MaxAtoms,
 		"min_records": &want.MinRecords, "max_records": &want.MaxRecords,
@@ -32,9 +32,9 @@ func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *con
 		switch {
 		case m.Name == "content" || !slices.Contains(contentKeys, m.Name):
 		case t.Member("content") == nil:
-			r.Mistakef(m.Line, "%s needs content, which says what the file holds", m.Name)
+			r.Errorf(m.Line, "%s needs content, the kind of file content", m.Name)
 		case kind != "" && !slices.Contains(content.Keys(kind), m.Name):
-			r.Mistakef(m.Line, "%s says nothing about %s; its bounds are %s", m.Name, kind, strings.Join(content.Keys(kind), ", "))
+			r.Errorf(m.Line, "%s does not apply to %s; its limits are %s", m.Name, kind, strings.Join(content.Keys(kind), ", "))
 		}
 	}
 	if kind == "" {
@@ -43,7 +43,7 @@ func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *con
 	return want
 }
 
-// readSelections reads with which options molrun makes PDB files of a structure.
+// readSelections reads the options with which molrun converts a structure to PDB files.
 func readSelections(r *tomltree.Reader, t *tomltree.Node) (all []structure.Selection) {
 	for i, options := range r.Texts(t, "pdb") {
 		var leave structure.Selection
@@ -51,7 +51,7 @@ func readSelections(r *tomltree.Reader, t *tomltree.Node) (all []structure.Selec
 			name, isOption := strings.CutPrefix(option, "--")
 			leaves := leave.Option(name)
 			if !isOption || leaves == nil {
-				r.Mistakef(t.Member("pdb").Items[i].Line, "pdb: %q is not an option of molrun engine pdb; valid options: --%s", option, strings.Join(structure.Options, ", --"))
+				r.Errorf(t.Member("pdb").Items[i].Line, "pdb: %q is not an option of molrun engine pdb; valid options: --%s", option, strings.Join(structure.Options, ", --"))
 				continue
 			}
 			*leaves = true
@@ -61,16 +61,16 @@ func readSelections(r *tomltree.Reader, t *tomltree.Node) (all []structure.Selec
 	return all
 }
 
-// readsContent reports whether the files of some parameter are read at submission.
+// readsContent reports whether files of any parameter are read at submission.
 func (all Parameters) readsContent() bool {
 	return slices.ContainsFunc(all, func(p Parameter) bool { return p.content != nil })
 }
 
-// Content returns what the file has to hold; nil: anything.
+// Content returns the required content of the file, nil if unrestricted.
 func (p *Parameter) Content() *content.Want { return p.content }
 
-// contentKind returns the kind of content, "" if the file may hold anything.
+// contentKind returns the kind of content, "" if unrestricted.
 func (p *Parameter) contentKind() string { return cmp.Or(p.content, &content.Want{}).Kind }
 
-// HoldsSequences reports whether the file has to hold sequences.
+// HoldsSequences reports whether the file must contain sequences.
 func (p *Parameter) HoldsSequences() bool { return strings.HasSuffix(p.contentKind(), "sequences") }

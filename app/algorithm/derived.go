@@ -13,15 +13,14 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// derived is one of [derived]: a value that is computed from settings and from those
-// before it.
+// derived is an entry of [derived]: a value computed from settings and preceding derived
+// values.
 type derived struct {
 	name  string
 	value *expression.Expression
 	needs []string // settings without which it has no value
 }
 
-// readDerived reads [derived].
 func readDerived(r *tomltree.Reader, parameters Parameters) []derived {
 	t := r.Table(r.Root, "derived")
 	if t == nil {
@@ -31,14 +30,14 @@ func readDerived(r *tomltree.Reader, parameters Parameters) []derived {
 	names := namesOf(parameters, nil)
 	for _, m := range t.Members {
 		if !parameterPattern.MatchString(m.Name) {
-			r.Mistakef(m.Line, "%q is no name of a derived value: use letters, digits and _", m.Name)
+			r.Errorf(m.Line, "%q is not a valid name for a derived value: use letters, digits and _", m.Name)
 		}
 		if m.Value.Kind != strictjson.String {
 			continue
 		}
 		e, err := expression.Parse(m.Value.Text, names)
 		if err != nil {
-			r.Mistakef(m.Line, "%s = %q: %v", m.Name, m.Value.Text, err)
+			r.Errorf(m.Line, "%s = %q: %v", m.Name, m.Value.Text, err)
 			continue
 		}
 		d := derived{m.Name, e, needsOf(e, parameters, all)}
@@ -48,7 +47,7 @@ func readDerived(r *tomltree.Reader, parameters Parameters) []derived {
 	return all
 }
 
-// namesOf returns the names that expressions know.
+// namesOf returns the names that expressions can use.
 func namesOf(parameters Parameters, known []derived) expression.Names {
 	names := expression.Names{Settings: map[string]expression.Kind{}, Derived: map[string]expression.Kind{}, Facts: parameters.factNames()}
 	for i := range parameters {
@@ -60,10 +59,10 @@ func namesOf(parameters Parameters, known []derived) expression.Names {
 	return names
 }
 
-// kind returns what an expression may do with the setting.
+// kind returns the type of the setting in expressions.
 func (p *Parameter) kind() expression.Kind {
 	switch {
-	case p.compiled == nil || p.compiled.TakesNull():
+	case p.compiled == nil || p.compiled.AcceptsNull():
 	case p.compiled.IsOneOf("integer", "number"):
 		return expression.Number
 	case p.compiled.IsOneOf("string"):
@@ -93,7 +92,7 @@ func needsOf(e *expression.Expression, parameters Parameters, before []derived) 
 	return slices.Compact(needs)
 }
 
-// nativeSettings returns settings as expressions read them.
+// nativeSettings converts settings for use in expressions.
 func nativeSettings(settings []strictjson.Member) map[string]any {
 	native := make(map[string]any, len(settings))
 	for _, s := range settings {
@@ -102,9 +101,9 @@ func nativeSettings(settings []strictjson.Member) map[string]any {
 	return native
 }
 
-// values returns the settings, the facts of files, unknown where they are not known yet,
-// and what is derived from them, as expressions read them. A fault is a value that can't be
-// computed.
+// values returns the settings, file metadata and derived values as expressions read them.
+// Metadata not known yet is replaced by unknown. It returns an error for each derived
+// value that can't be computed.
 func (all relations) values(settings []strictjson.Member, facts Facts, unknown any) (expression.Values, []fault.Field) {
 	v := expression.Values{Settings: nativeSettings(settings), Derived: map[string]any{}, Facts: all.parameters.factsOf(settings, facts, unknown)}
 	var faults []fault.Field
@@ -114,7 +113,7 @@ func (all relations) values(settings []strictjson.Member, facts Facts, unknown a
 		}
 		got, err := d.value.Value(v)
 		if err != nil {
-			faults = append(faults, fault.Field{Loc: firstOf(d.value), Type: "value", Msg: fmt.Sprintf("does not go with the other settings: %s (%s) can't be computed: %v", d.name, d.value.Text, err)})
+			faults = append(faults, fault.Field{Loc: firstOf(d.value), Type: "value", Msg: fmt.Sprintf("conflicts with the other settings: %s (%s) can't be computed: %v", d.name, d.value.Text, err)})
 			continue
 		}
 		v.Derived[d.name] = got
@@ -122,7 +121,7 @@ func (all relations) values(settings []strictjson.Member, facts Facts, unknown a
 	return v, faults
 }
 
-// texts returns the derived values as parts of arguments.
+// texts returns the derived values as text for arguments.
 func (all relations) texts(settings *strictjson.Value, facts Facts) (map[string]string, error) {
 	values, faults := all.values(settings.Members, facts, nil)
 	if len(faults) > 0 {
@@ -143,8 +142,8 @@ func (all relations) texts(settings *strictjson.Value, facts Facts) (map[string]
 	return texts, nil
 }
 
-// firstOf returns the path of the first setting that an expression reads, or of the first
-// file.
+// firstOf returns the path of the first setting that an expression reads, otherwise of
+// the first file.
 func firstOf(e *expression.Expression) []any {
 	switch {
 	case len(e.Settings) > 0:

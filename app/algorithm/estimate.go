@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// readEstimate reads the expression of a job's size; nil if the file has none.
+// readEstimate reads the expression for the size of a job, nil if the file has none.
 func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) *expression.Expression {
 	t := r.Table(r.Root, "estimate")
 	if t == nil {
@@ -18,17 +18,17 @@ func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) *e
 	}
 	n := t.Member("size")
 	if n == nil && t.Member(expectedKey) == nil {
-		r.Mistakef(t.Line, "[estimate] needs size, an expression such as \"settings.steps\"")
+		r.Errorf(t.Line, "[estimate] needs size, an expression such as \"settings.steps\"")
 	}
 	if n == nil || n.Kind != strictjson.String {
 		return nil
 	}
 	e, err := expression.Parse(n.Text, namesOf(parameters, known))
 	if err == nil && e.Kind != expression.Number && e.Kind != expression.Any {
-		err = errors.New("it is no number")
+		err = errors.New("it is not a number")
 	}
 	if err != nil {
-		r.Mistakef(n.Line, "size %q: %v", n.Text, err)
+		r.Errorf(n.Line, "size %q: %v", n.Text, err)
 		return nil
 	}
 	return e
@@ -39,16 +39,17 @@ const (
 	perSizeKey  = "seconds_per_size"
 )
 
-// readExpected reads how long a usual job runs, or a job of size 1; 0 if the file does not say.
+// readExpected reads the expected run time in seconds of a typical job, and of a job of
+// size 1; each is 0 if not given.
 func readExpected(r *tomltree.Reader) (usual, perSize float64) {
 	t := r.Root.Member("estimate")
 	if n := t.Member(perSizeKey); n != nil && t.Member(expectedKey) != nil {
-		r.Mistakef(n.Line, "give either %s or %s", expectedKey, perSizeKey)
+		r.Errorf(n.Line, "give either %s or %s", expectedKey, perSizeKey)
 	}
 	return t.Member(expectedKey).Float(), t.Member(perSizeKey).Float()
 }
 
-// SizeFormula returns the expression of a job's size, "" if the file has none.
+// SizeFormula returns the expression for the size of a job, "" if the file has none.
 func (a *File) SizeFormula() string {
 	if a.size == nil {
 		return ""
@@ -56,8 +57,8 @@ func (a *File) SizeFormula() string {
 	return a.size.Text
 }
 
-// Size returns the size of a job with these checked settings and facts of files: run
-// times are compared by it. It is 0 if that is unknown, as it is of a batch, which has no
+// Size returns the size of a job with these checked settings and file metadata; run times
+// are compared by size. It is 0 if the size is unknown, as for a batch, which has no
 // settings.
 func (a *File) Size(settings *strictjson.Value, facts Facts) float64 {
 	if settings == nil || a.size == nil {
@@ -80,8 +81,8 @@ const (
 	longestRuntime    = 10 * 365 * 24 * time.Hour
 )
 
-// readMaxRuntime reads how long a job may run at most, and what computes the time of a job
-// that asks for none; nil: it gets all of it.
+// readMaxRuntime reads the maximum run time of a job, and the expression that computes
+// the run time of a job that requests none. A nil expression gives that job the maximum.
 func readMaxRuntime(r *tomltree.Reader, parameters Parameters, known []derived) (time.Duration, *expression.Expression) {
 	n := r.Root.Member("max_runtime")
 	switch {
@@ -105,7 +106,7 @@ func readComputedRuntime(r *tomltree.Reader, parameters Parameters, known []deri
 	return limit, readFormula(r, parameters, known, seconds, "seconds", 1).formula
 }
 
-// readLimit reads a length of time.
+// readLimit reads a duration.
 func readLimit(r *tomltree.Reader, t *tomltree.Node, key string) time.Duration {
 	n := t.Member(key)
 	var d unit.Duration
@@ -113,11 +114,11 @@ func readLimit(r *tomltree.Reader, t *tomltree.Node, key string) time.Duration {
 	switch {
 	case n.Kind != strictjson.String:
 	case err != nil && key == "max_runtime":
-		r.Mistakef(n.Line, `%s: %v; or compute it: { seconds = "600 + 2 * facts.residues", most = "7d" }`, key, err)
+		r.Errorf(n.Line, `%s: %v; or compute it: { seconds = "600 + 2 * facts.residues", most = "7d" }`, key, err)
 	case err != nil:
-		r.Mistakef(n.Line, "%s: %v", key, err)
+		r.Errorf(n.Line, "%s: %v", key, err)
 	case time.Duration(d) < time.Second || time.Duration(d) > longestRuntime:
-		r.Mistakef(n.Line, "%s must be between 1s and %dd, got %s", key, longestRuntime/(24*time.Hour), n.Text)
+		r.Errorf(n.Line, "%s must be between 1s and %dd, got %s", key, longestRuntime/(24*time.Hour), n.Text)
 	}
 	return time.Duration(d)
 }

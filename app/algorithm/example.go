@@ -15,7 +15,7 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// exampleFile marks a file that comes with the algorithms.
+// exampleFile prefixes the name of a file that is included with the algorithms.
 const exampleFile = "example:"
 
 func readExample(r *tomltree.Reader, a *File) *Example {
@@ -37,16 +37,16 @@ func readExampleSettings(r *tomltree.Reader, a *File, n *tomltree.Node) json.Raw
 	text := n.AppendJSON(nil)
 	v, err := strictjson.Parse(text)
 	if err != nil {
-		r.Mistakef(n.Line, "the example cannot be used: %v", err)
+		r.Errorf(n.Line, "the example cannot be used: %v", err)
 		return nil
 	}
 	for _, p := range a.Parameters.Files() {
 		for _, ref := range p.References(v) {
 			name, ok := strings.CutPrefix(ref.Text, exampleFile)
 			if ok && (name != path.Base(name) || !p.Accepts(name)) {
-				r.Mistakef(n.LineAt(ref.Loc), "%q must be %sNAME with NAME ending in %s", ref.Text, exampleFile, tomltree.OrList(p.File))
+				r.Errorf(n.LineAt(ref.Loc), "%q must be %sNAME with NAME ending in %s", ref.Text, exampleFile, tomltree.OrList(p.File))
 			} else if ok && a.Folder != nil && a.Folder.Named(path.Join(folder.Examples, name)) == nil {
-				r.Mistakef(n.LineAt(ref.Loc), "the algorithm's folder has no %s", path.Join(folder.Examples, name))
+				r.Errorf(n.LineAt(ref.Loc), "the algorithm's folder has no %s", path.Join(folder.Examples, name))
 			}
 		}
 	}
@@ -54,8 +54,8 @@ func readExampleSettings(r *tomltree.Reader, a *File, n *tomltree.Node) json.Raw
 	_, faults := checked.CheckSettings(v)
 	for _, f := range faults {
 		name, _ := f.Loc[0].(string)
-		if p := a.Parameters.Named(name); p == nil || p.compiled != nil { // otherwise noted at the parameter
-			r.Mistakef(n.LineAt(f.Loc), "the example's settings: %s %s", schema.Path(f.Loc), f.Msg)
+		if p := a.Parameters.Named(name); p == nil || p.compiled != nil { // otherwise reported at the parameter
+			r.Errorf(n.LineAt(f.Loc), "the example's settings: %s %s", schema.Path(f.Loc), f.Msg)
 		}
 	}
 	return text
@@ -65,7 +65,7 @@ func readExpectations(r *tomltree.Reader, e *Example, n *tomltree.Node) {
 	e.Files = r.Texts(n, "files")
 	for i, file := range e.Files {
 		if item := n.Member("files").Items[i]; item.Kind == strictjson.String && !results.IsPath(file) {
-			r.Mistakef(item.Line, "%q is no path below the output folder", file)
+			r.Errorf(item.Line, "%q is not a path below the output folder", file)
 		}
 	}
 	t := r.Table(n, "metrics")
@@ -75,7 +75,7 @@ func readExpectations(r *tomltree.Reader, e *Example, n *tomltree.Node) {
 	for _, m := range t.Members {
 		low, high, ok := rangeOf(m.Value)
 		if !ok {
-			r.Mistakef(m.Line, "%s must be a range of two numbers, [lowest, highest]", m.Name)
+			r.Errorf(m.Line, "%s must be a range of two numbers, [lowest, highest]", m.Name)
 		}
 		e.Metrics[m.Name] = [2]float64{low, high}
 	}

@@ -13,31 +13,32 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Paths are what the placeholders of a run stand for; all are absolute.
+// Paths holds the values of the path placeholders of a run; all are absolute.
 type Paths struct {
 	Work         string              // {work}
 	Out          string              // {out}
-	In           string              // folder for what programs only read
+	In           string              // folder of read-only inputs
 	SettingsFile string              // {settings_file}
-	Files        map[string][]string // {files.NAME}: one path, or those of a list
-	Facts        Facts               // of these files
-	Folder       string              // {folder}; "": the algorithm has none
+	Files        map[string][]string // {files.NAME}: one path, or several for a list
+	Facts        Facts               // metadata of these files
+	Folder       string              // {folder}; "" if the algorithm has none
 	Program      string              // {molrun}
 }
 
-// Run is what one run of an algorithm consists of.
+// Run is one run of an algorithm.
 type Run struct {
 	Steps []protocol.Step
 	Env   map[string]string
-	Texts map[string]string // files to write before it, by path
-	Shown []string          // files whose end goes to the log of a step that fails
+	Texts map[string]string // files to write before the run, by path
+	Shown []string          // files whose tail is logged when a step fails
 
 	in string
 }
 
-// Expand returns a run, with every placeholder replaced. Each element of a command is one
-// argument with any text. A user's text may begin with "-"; a file that passes one to
-// a program writes "--" before it, --name={settings.NAME}, or a pattern.
+// Expand returns a run with every placeholder replaced. Each element of a command becomes
+// one argument, whatever text it contains. A user's text can begin with "-", so an
+// algorithm file that passes one to a program writes "--" before it, uses
+// --name={settings.NAME}, or restricts it with a pattern.
 func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p Paths) (*Run, error) {
 	settings, err := strictjson.Parse(normalized)
 	if err != nil {
@@ -77,7 +78,7 @@ func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p P
 	}
 	setSpans(run.Steps, shares)
 	if len(run.Steps) == 0 {
-		return nil, errors.New("none of the steps applies to these settings")
+		return nil, errors.New("no step applies to these settings")
 	}
 	return run, nil
 }
@@ -93,7 +94,7 @@ func expandVariables(all []variable, values *command.Values) (map[string]string,
 	return env, nil
 }
 
-// expand returns the step, and adds to the run what it reads on standard input.
+// expand returns the expanded step, and adds its standard input to the run.
 func (s *step) expand(values *command.Values, run *Run) (step protocol.Step, err error) {
 	step = protocol.Step{Name: s.name, OK: s.ok, FailsIf: s.failsIf}
 	var all [3]error
@@ -135,8 +136,7 @@ func expandPaths(templates []command.Template, values *command.Values) ([]string
 	return paths, nil
 }
 
-// valuesOf returns what the placeholders of a job stand for, except its
-// resources.
+// valuesOf returns the placeholder values of a job, except its resources.
 func valuesOf(settings *strictjson.Value, p Paths) *command.Values {
 	return &command.Values{Settings: settings, Files: p.Files, Named: map[string]string{
 		"settings_file": p.SettingsFile,

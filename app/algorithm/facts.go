@@ -10,17 +10,17 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Facts are numbers that are known of the files of each setting.
+// Facts is the file metadata of a job: numbers by setting and name.
 type Facts map[string]map[string]float64
 
-// Facts of every file; content adds others.
+// Metadata of every file; package content adds more.
 const (
 	factFiles   = "files"
 	factBytes   = "bytes"
-	factPending = "pending" // files that are still to be made; never shown
+	factPending = "pending" // number of files not created yet; never shown
 )
 
-// AddFile counts a file of a setting, a pending one without its bytes.
+// AddFile counts a file of a setting; the size of a pending file is ignored.
 func (f Facts) AddFile(setting string, bytes int64, pending bool) {
 	counted := content.Facts{factFiles: 1, factBytes: float64(bytes)}
 	if pending {
@@ -29,7 +29,7 @@ func (f Facts) AddFile(setting string, bytes int64, pending bool) {
 	f.addCounts(setting, counted)
 }
 
-// addCounts adds what was counted in one more file.
+// addCounts adds the metadata of one more file.
 func (f Facts) addCounts(setting string, counted content.Facts) {
 	if f[setting] == nil {
 		f[setting] = map[string]float64{}
@@ -43,7 +43,7 @@ func (f Facts) addCounts(setting string, counted content.Facts) {
 	}
 }
 
-// factNames returns the facts of each parameter that is a file.
+// factNames returns the metadata names of each file parameter.
 func (all Parameters) factNames() map[string][]string {
 	names := map[string][]string{}
 	for _, p := range all.Files() {
@@ -52,13 +52,13 @@ func (all Parameters) factNames() map[string][]string {
 	return names
 }
 
-// factsOf returns facts as expressions read them: 0 where no file is given, unknown where
-// one is still to be made or read.
+// factsOf returns the metadata as expressions read it: 0 if no file is given, and unknown
+// if a file has not been created or read yet.
 func (all Parameters) factsOf(settings []strictjson.Member, facts Facts, unknown any) map[string]map[string]any {
 	values := map[string]map[string]any{}
 	for file, names := range all.factNames() {
 		given := slices.ContainsFunc(settings, func(m strictjson.Member) bool { return m.Name == file && m.Value.Kind != strictjson.Null }) ||
-			all.Named(file).Maker.Asked(settings)
+			all.Named(file).Maker.Requested(settings)
 		values[file] = map[string]any{}
 		for _, name := range names {
 			n, known := facts[file][name]
@@ -72,17 +72,18 @@ func (all Parameters) factsOf(settings []strictjson.Member, facts Facts, unknown
 	return values
 }
 
-// CountFaults returns a fault for each list that has too few files, or too many. It is
-// for settings that name outputs, of which the schema does not know how many files they are.
+// CountFaults returns an error for each list that has too few or too many files. It is
+// needed for settings that name outputs, because the schema does not know how many files
+// these expand to.
 func (all Parameters) CountFaults(facts Facts) (faults []fault.Field) {
 	for _, p := range all {
 		n, pending := int(facts[p.Name][factFiles]), int(facts[p.Name][factPending])
 		switch {
 		case !p.Many || n+pending == 0:
 		case n+pending > p.most:
-			faults = append(faults, fault.Field{Loc: []any{p.Name}, Type: "value", Msg: fmt.Sprintf("has %d files with those of outputs; at most %d can be used", n+pending, p.most)})
+			faults = append(faults, fault.Field{Loc: []any{p.Name}, Type: "value", Msg: fmt.Sprintf("has %d files, including those of outputs; the maximum is %d", n+pending, p.most)})
 		case pending == 0 && n < p.least:
-			faults = append(faults, fault.Field{Loc: []any{p.Name}, Type: "value", Msg: fmt.Sprintf("has %s with those of outputs; it needs at least %d", unit.Count(n, "file"), p.least)})
+			faults = append(faults, fault.Field{Loc: []any{p.Name}, Type: "value", Msg: fmt.Sprintf("has %s, including those of outputs; it needs at least %d", unit.Count(n, "file"), p.least)})
 		}
 	}
 	return faults

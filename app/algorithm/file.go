@@ -1,5 +1,5 @@
-// Package algorithm reads algorithm files and applies them: it checks settings,
-// makes commands, reads results. One file is one version of one type.
+// Package algorithm reads algorithm files and applies them: it checks settings, builds
+// commands and reads results. One file is one version of one type.
 package algorithm
 
 import (
@@ -15,80 +15,79 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// File is an algorithm on offer: one algorithm file, which is one version of one
-// type. It never changes; a job keeps to the file it was validated against.
+// File is an available algorithm: one algorithm file, which is one version of one type.
+// It never changes; a job keeps using the file that it was validated against.
 type File struct {
-	Path               string // where it was read, for messages
-	BuiltIn            bool   // it comes with molrun
+	Path               string // source path, for messages
+	BuiltIn            bool   // included in molrun
 	Type, Version      string
-	Default            bool // the version taken when a submission names none
+	Default            bool // used when a submission names no version
 	Title, Description string
 	Install            string // how an administrator installs the program
 	Cite, Categories   []string
 	Functions          []string
-	Keywords           []string // other words by which people search
+	Keywords           []string // additional search terms
 	Executor           string   // any, local, slurm
-	Retries            int      // further attempts, after lost ones only
-	Resumable          bool     // a new attempt finds the previous one's output
-	Retry              *Retry   // nil: a job that ran out of memory is not started again
+	Retries            int      // how many lost attempts can be repeated
+	Resumable          bool     // a new attempt finds the output of the previous one
+	Retry              *Retry   // nil if a job that ran out of memory is not restarted
 
-	// How long jobs run until some have, one of the two; 0: not said.
-	ExpectedSeconds float64 // a usual job
-	SecondsPerSize  float64 // a job of size 1
+	// Expected run time until jobs have run. At most one is set; 0 means not given.
+	ExpectedSeconds float64 // of a typical job
+	SecondsPerSize  float64 // of a job of size 1
 
 	MaxRuntime time.Duration
 	Parameters Parameters
 	Placement  placement.Placement // on a cluster
 	Sandbox    protocol.Sandbox
-	Example    *Example // nil: none
+	Example    *Example // nil if none
 	Metrics    results.Metrics
 	Failures   results.Failures
 	Warnings   results.Warnings
 	Views      results.Views
 	Outputs    results.Outputs
-	Folder     *folder.Folder // what comes with it; nil: it is a file alone
-	Source     []byte         // the text of the file, with the list of its folder
+	Folder     *folder.Folder // its folder; nil if the algorithm is a single file
+	Source     []byte         // text of the file, with the list of its folder
 	Digest     string         // hex SHA-256 of Source
 
 	Status string // Untested, or ""
 
-	Hidden string // why it can't be used: an invalid file takes its place; "" if none does
+	Hidden string // why it can't be used: an invalid file replaces it; otherwise ""
 
 	schema     json.RawMessage   // of the settings
-	site       map[string]string // where the site has things, by name
+	site       map[string]string // paths of the site, by name
 	resources  resources
-	runtime    *expression.Expression // seconds; nil: MaxRuntime
-	size       *expression.Expression // nil: none
+	runtime    *expression.Expression // seconds; nil means MaxRuntime
+	size       *expression.Expression // nil if none
 	env        []variable
 	conditions []*expression.Expression // every "if"
 	steps      []step
-	programs   []string           // that scripts run, beside those of the steps
-	shown      []command.Template // files whose end goes to the log of a step that fails
-	checker    *checker           // nil: none
+	programs   []string           // run by scripts, in addition to those of the steps
+	shown      []command.Template // files whose tail is logged when a step fails
+	checker    *checker           // nil if none
 	relations  relations
 	texts      textFiles
 
-	whereabouts whereabouts
-	conda       command.Template   // prefix of the environment that has the programs; nil: none
-	versionOf   *versionOf         // nil: the program is not asked
-	probe       []command.Argument // shows that the program works; nil: version_command does
+	whereabouts siteRequirements
+	conda       command.Template   // prefix of the environment with the programs; nil if none
+	versionOf   *versionOf         // nil if the version is not queried
+	probe       []command.Argument // self-test; nil means version_command serves as one
 }
 
-// Example is a small job that shows the algorithm at work, with its expected
-// results. A file in its settings may be example:NAME, which comes with the
-// algorithm.
+// Example is a small job that demonstrates the algorithm, with its expected results. A
+// file in its settings can be example:NAME, which is included with the algorithm.
 type Example struct {
 	Settings json.RawMessage
 	Files    []string              // expected in the result
-	Metrics  map[string][2]float64 // lowest and highest value of each
+	Metrics  map[string][2]float64 // lowest and highest expected value of each
 }
 
-// Mistake is something wrong in an algorithm file.
+// Mistake is an error in an algorithm file.
 type Mistake struct {
 	File string
 	Line int // from 1
 	Msg  string
-	Type string // which the file would define, as far as it is known
+	Type string // type that the file would define, if known
 }
 
 func (m Mistake) String() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Msg) }

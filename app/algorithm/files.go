@@ -10,22 +10,22 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// Bounds of how many files one setting may have.
+// Limits on the number of files in one setting.
 const (
 	maxItems        = 1000
 	defaultMaxItems = 100
 )
 
-// listKeys are the keys of a parameter that is a list of files.
+// listKeys are the additional keys of a parameter that is a list of files.
 var listKeys = []string{"type", "minItems", "maxItems"}
 
-// isList reports whether a file's parameter is a list of files.
+// isList reports whether a file parameter is a list of files.
 func isList(t *tomltree.Node) bool {
 	n := t.Member("type")
 	return n != nil && n.Kind == strictjson.String && n.Text == "array"
 }
 
-// fileSchema returns the schema of a setting that refers to a file, or to many.
+// fileSchema returns the schema of a setting that refers to one or many files.
 func fileSchema(r *tomltree.Reader, p *Parameter, t *tomltree.Node) json.RawMessage {
 	const one = `{"type":"string","minLength":1}`
 	if !p.Many {
@@ -38,14 +38,15 @@ func fileSchema(r *tomltree.Reader, p *Parameter, t *tomltree.Node) json.RawMess
 	}
 	if n := t.Member("maxItems"); n != nil {
 		if most = r.Within(n, "maxItems", 1, maxItems); most < least {
-			r.Mistakef(n.Line, "maxItems is less than minItems")
+			r.Errorf(n.Line, "maxItems is less than minItems")
 		}
 	}
 	p.least, p.most = int(least), int(most)
 	return fmt.Appendf(nil, `{"type":"array","items":%s,"minItems":%d,"maxItems":%d}`, one, least, most)
 }
 
-// paths returns the path of each file, a list of those that a list has, nil of none.
+// paths returns the path of each file parameter: a list for a list of files, nil if no
+// file is given.
 func (all Parameters) paths(of map[string][]string) map[string]any {
 	files := map[string]any{}
 	for _, p := range all.Files() {
@@ -64,21 +65,22 @@ func (all Parameters) paths(of map[string][]string) map[string]any {
 	return files
 }
 
-// NamedFile is a file as settings name it.
+// NamedFile is a file named in settings.
 type NamedFile struct {
-	Loc  []any  // below the settings
-	Path string // of a file that is one of an output's; else ""
+	Loc  []any  // path below the settings
+	Path string // name of a file of an output; otherwise ""
 
-	Summary string // of what it holds, if RunValidator has read it
+	Summary string // summary of the content, if RunValidator has read it
 }
 
-// FileReference is the text of a setting that refers to a file, and where it stands.
+// FileReference is the text of a setting that refers to a file, and its position.
 type FileReference struct {
-	Loc  []any // below the settings
+	Loc  []any // path below the settings
 	Text string
 }
 
-// File returns a file that the reference is to, by its path if it is one of an output's.
+// File returns a file that the reference names. It has a path only if it belongs to an
+// output.
 func (r FileReference) File(output, path string) NamedFile {
 	if output == "" {
 		path = ""
@@ -86,7 +88,8 @@ func (r FileReference) File(output, path string) NamedFile {
 	return NamedFile{Loc: r.Loc, Path: path}
 }
 
-// References returns what the parameter's setting refers to. Values other than texts are left out.
+// References returns the file references in the parameter's setting. It skips values that
+// are not strings.
 func (p *Parameter) References(settings *strictjson.Value) (refs []FileReference) {
 	v := settings.Member(p.Name)
 	switch {
@@ -103,16 +106,16 @@ func (p *Parameter) References(settings *strictjson.Value) (refs []FileReference
 	return refs
 }
 
-// namesOutput reports whether a value of the setting names an output of a job, which may be
-// many files.
+// namesOutput reports whether any value of the setting refers to an output of a job,
+// which can be many files.
 func namesOutput(v *strictjson.Value) bool {
 	return slices.ContainsFunc(v.Items, func(item *strictjson.Value) bool {
 		return item.Kind == strictjson.String && naming.ParseReference(item.Text).Output != ""
 	})
 }
 
-// padded returns a list that names outputs with as many items as there have to be: it may
-// be of that many files.
+// padded extends a list that refers to outputs to the minimum length, because an output
+// can be several files.
 func (p *Parameter) padded(v *strictjson.Value) *strictjson.Value {
 	if !p.Many || v.Kind != strictjson.Array || len(v.Items) >= p.least || !namesOutput(v) {
 		return v
@@ -125,11 +128,11 @@ func (p *Parameter) padded(v *strictjson.Value) *strictjson.Value {
 	return &long
 }
 
-// fileOrNot says what a parameter is that is read as the other; the placeholder for it is
-// between begin and end.
+// fileOrNot explains whether a parameter is a file, for messages about its wrong use.
+// begin and end enclose the placeholder.
 func fileOrNot(p *Parameter, begin, end string) string {
 	if len(p.File) > 0 {
 		return "a file: write " + begin + "files." + p.Name + end
 	}
-	return "no file: write " + begin + "settings." + p.Name + end
+	return "not a file: write " + begin + "settings." + p.Name + end
 }

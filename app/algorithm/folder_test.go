@@ -50,7 +50,7 @@ command = ["python3", "{folder}/lib/a.py"]
 
 func TestMistakesInUsesOfAFolder(t *testing.T) {
 	for text, says := range map[string]string{
-		`command = ["{folder}/lib/a.py"]`:                      "4: lib/a.py in the algorithm's folder may not be run: chmod +x it",
+		`command = ["{folder}/lib/a.py"]`:                      "4: lib/a.py in the algorithm's folder is not executable: run chmod +x on it",
 		`command = ["python3", "{folder}/run.py"]`:             "4: the algorithm's folder has no run.py",
 		`command = ["{folder}/absent.sh"]`:                     "4: the algorithm's folder has no absent.sh",
 		"command = [\"true\"]\n[env]\nX = \"{folder}/absent\"": "6: the algorithm's folder has no absent",
@@ -62,12 +62,13 @@ func TestMistakesInUsesOfAFolder(t *testing.T) {
 		}
 	}
 	_, mistakes := Parse("flat.toml", []byte(folderHead+"command = [\"{folder}/run.sh\"]\n"))
-	if len(mistakes) != 1 || !strings.Contains(mistakes[0].String(), "flat.toml:4: {folder} means nothing here") {
+	if len(mistakes) != 1 || !strings.Contains(mistakes[0].String(), "flat.toml:4: {folder} is not available here") {
 		t.Error(mistakes)
 	}
 }
 
-// TestStoredFolderIsReadBack reads what jobs keep of an algorithm after it has gone.
+// TestStoredFolderIsReadBack reads a job's copy of an algorithm after the algorithm was
+// removed.
 func TestStoredFolderIsReadBack(t *testing.T) {
 	text := folderHead + "command = [\"{folder}/run.sh\"]\n"
 	a, mistakes := inFolder(t, text)
@@ -85,10 +86,10 @@ func TestStoredFolderIsReadBack(t *testing.T) {
 		}
 	}
 	must.Equal(t, "read", reads, 1)
-	if flat, _ := Parse("flat.toml", []byte(folderHead+"command = [\"true\"]\n")); flat.Digest == a.Digest || flat.Folder != nil || flat.Folder.Name() != "" {
+	if flat, _ := Parse("flat.toml", []byte(folderHead+"command = [\"true\"]\n")); flat.Digest == a.Digest || flat.Folder != nil || flat.Folder.DigestOrEmpty() != "" {
 		t.Errorf("%+v", flat)
 	}
-	if _, mistakes := Parse("flat.toml", a.Source); len(mistakes) != 1 || !strings.Contains(mistakes[0].Msg, "which molrun writes itself") {
+	if _, mistakes := Parse("flat.toml", a.Source); len(mistakes) != 1 || !strings.Contains(mistakes[0].Msg, "which only molrun writes") {
 		t.Error(mistakes)
 	}
 }

@@ -1,7 +1,7 @@
 package algorithm
 
 import (
-	_ "embed" // the schema
+	_ "embed" // format.json
 	"errors"
 	"fmt"
 	"slices"
@@ -16,20 +16,20 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// FormatSchema is the JSON Schema of algorithm files. Besides the keywords of JSON Schema,
-// title is what messages call a table, x-must completes "KEY must be", and x-use says what
-// stands in a name.
+// FormatSchema is the JSON Schema of algorithm files. Some keywords are used for
+// messages: title names a table, x-must completes "KEY must be", and x-use lists what a
+// name can contain.
 //
 //go:embed format.json
 var FormatSchema []byte
 
-// formatSchema is FormatSchema, compiled for checks and as a tree for messages.
+// formatSchema is FormatSchema, compiled for validation and as a tree for messages.
 type formatSchema struct {
 	compiled *jsonschema.Schema
-	tree     *strictjson.Value // keys in their order
+	tree     *strictjson.Value // keeps the order of keys
 }
 
-// loadFormat reads FormatSchema once. An error in it is a bug.
+// loadFormat compiles FormatSchema once. It panics on an error, which is a bug.
 var loadFormat = sync.OnceValue(compileFormat)
 
 func compileFormat() *formatSchema {
@@ -45,7 +45,7 @@ func compileFormat() *formatSchema {
 	return &formatSchema{c.MustCompile(url), tree}
 }
 
-// partAt returns the part of the schema that a URL names.
+// partAt returns the part of the schema that a URL refers to.
 func (f *formatSchema) partAt(url string) *strictjson.Value {
 	_, pointer, _ := strings.Cut(url, "#/")
 	part := f.tree
@@ -71,13 +71,13 @@ func namesIn(part *strictjson.Value) (names []string) {
 	return names
 }
 
-// checkFormat notes what the schema says is wrong with a file: keys that are unknown or
-// missing, and values of another type or out of bounds. What reads the file then need not.
+// checkFormat reports violations of the schema: unknown or missing keys, and values with
+// the wrong type or out of range. The code that reads the file need not check these.
 func checkFormat(r *tomltree.Reader) {
 	f := loadFormat()
 	file, err := strictjson.Parse(r.Root.AppendJSON(nil))
 	if err != nil {
-		r.Mistakef(1, "the file cannot be used: %v", err)
+		r.Errorf(1, "the file cannot be used: %v", err)
 		return
 	}
 	var invalid *jsonschema.ValidationError
@@ -92,7 +92,7 @@ func (f *formatSchema) noteError(r *tomltree.Reader, e *jsonschema.ValidationErr
 	}
 	n, part, key := r.Root.At(e.InstanceLocation), f.partAt(e.SchemaURL), keyOf(e.InstanceLocation)
 	if n.Kind == strictjson.Null || len(e.Causes) > 0 {
-		return // the parser has noted what has no kind
+		return // the parser reported values without a kind
 	}
 	must := textOf(part, "x-must")
 	switch k := e.ErrorKind.(type) {
@@ -100,9 +100,9 @@ func (f *formatSchema) noteError(r *tomltree.Reader, e *jsonschema.ValidationErr
 		for _, name := range k.Missing {
 			switch {
 			case n != r.Root:
-				r.Mistakef(n.Line, "%s is missing in %s", name, textOf(part, "title"))
-			case name != "format": // readFormat has noted it
-				r.Mistakef(n.Line, "%s is missing", name)
+				r.Errorf(n.Line, "%s is missing in %s", name, textOf(part, "title"))
+			case name != "format": // reported by readFormat
+				r.Errorf(n.Line, "%s is missing", name)
 			}
 		}
 	case *kind.AdditionalProperties:
@@ -118,19 +118,19 @@ func (f *formatSchema) noteError(r *tomltree.Reader, e *jsonschema.ValidationErr
 		for _, v := range k.Want {
 			all = append(all, fmt.Sprint(v))
 		}
-		r.Mistakef(n.Line, "%s must be %s, got %s", key, tomltree.OrList(all), n.AppendJSON(nil))
+		r.Errorf(n.Line, "%s must be %s, got %s", key, tomltree.OrList(all), n.AppendJSON(nil))
 	case *kind.Pattern:
-		r.Mistakef(n.Line, "%s %q is not allowed: use %s", key, n.Text, textOf(part, "x-use"))
+		r.Errorf(n.Line, "%s %q is not allowed: use %s", key, n.Text, textOf(part, "x-use"))
 	case *kind.Minimum, *kind.Maximum:
 		if must != "" {
-			r.Mistakef(n.Line, "%s must be %s, got %s", key, must, n.Text)
+			r.Errorf(n.Line, "%s must be %s, got %s", key, must, n.Text)
 			return
 		}
-		r.Mistakef(n.Line, "%s must be between %s and %s, got %s", key, textOf(part, "minimum"), textOf(part, "maximum"), n.Text)
+		r.Errorf(n.Line, "%s must be between %s and %s, got %s", key, textOf(part, "minimum"), textOf(part, "maximum"), n.Text)
 	}
 }
 
-// keyOf names a value by its place.
+// keyOf names a value by its path.
 func keyOf(place []string) string {
 	if len(place) == 0 {
 		return ""
@@ -142,7 +142,7 @@ func keyOf(place []string) string {
 	return last
 }
 
-// noteUnknown notes an unknown key of a table and suggests the nearest known one.
+// reportUnknown reports an unknown key of a table and suggests the closest known one.
 func (f *formatSchema) noteUnknown(r *tomltree.Reader, t *tomltree.Node, m tomltree.Member, known []string, title, key string) {
 	where := title
 	if where == "" {
@@ -151,18 +151,18 @@ func (f *formatSchema) noteUnknown(r *tomltree.Reader, t *tomltree.Node, m tomlt
 	near := plaintext.Nearest(m.Name, known)
 	switch {
 	case t != r.Root && slices.Contains(namesIn(f.tree), m.Name):
-		r.Mistakef(m.Line, "%q does not belong to %s: move it above the first [table] of the file", m.Name, where)
+		r.Errorf(m.Line, "%q does not belong to %s: move it above the first [table] of the file", m.Name, where)
 	case near != "":
-		r.Mistakef(m.Line, "unknown key %q in %s; did you mean %q?", m.Name, where, near)
+		r.Errorf(m.Line, "unknown key %q in %s; did you mean %q?", m.Name, where, near)
 	default:
-		r.Mistakef(m.Line, "unknown key %q in %s; known are %s", m.Name, where, strings.Join(known, ", "))
+		r.Errorf(m.Line, "unknown key %q in %s; valid keys are %s", m.Name, where, strings.Join(known, ", "))
 	}
 }
 
-// noteType notes a value of another type than it must have.
+// noteType reports a value of the wrong type.
 func (f *formatSchema) noteType(r *tomltree.Reader, n *tomltree.Node, key, must string, want []string) {
 	if slices.Equal(want, []string{"integer"}) && n.Kind == strictjson.Number {
-		r.Mistakef(n.Line, "%s must be a whole number, got %s", key, n.Text)
+		r.Errorf(n.Line, "%s must be a whole number, got %s", key, n.Text)
 		return
 	}
 	if must == "" {
@@ -172,10 +172,10 @@ func (f *formatSchema) noteType(r *tomltree.Reader, n *tomltree.Node, key, must 
 		}
 		must = strings.Join(all, " or ")
 	}
-	r.Mistakef(n.Line, "%s must be %s, got %s", key, must, tomltree.KindName(n.Kind))
+	r.Errorf(n.Line, "%s must be %s, got %s", key, must, tomltree.KindName(n.Kind))
 }
 
-// kinds are the types of JSON Schema as kinds of values.
+// kinds maps JSON Schema types to kinds of values.
 var kinds = map[string]strictjson.Kind{
 	"string": strictjson.String, "number": strictjson.Number, "integer": strictjson.Number, "boolean": strictjson.Bool,
 	"array": strictjson.Array, "object": strictjson.Object,

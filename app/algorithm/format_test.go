@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// typesIn returns the types of a property, none if it may be anything.
+// typesIn returns the types of a property, none if any type is allowed.
 func typesIn(property *strictjson.Value) (types []string) {
 	if ref := property.Member("$ref"); ref != nil {
 		return typesIn(loadFormat().partAt(ref.Text))
@@ -30,8 +30,8 @@ func typesIn(property *strictjson.Value) (types []string) {
 	return types
 }
 
-// Whatever has a type is not taken for one of another type, what a table requires is missed,
-// and what it does not know is refused. Each is named with its line.
+// For every key, a value of the wrong type, a missing required key and an unknown key are
+// each reported with their line.
 func TestEveryKeyHasItsType(t *testing.T) {
 	check := func(before string, properties *strictjson.Value) {
 		for _, m := range properties.Members {
@@ -73,8 +73,8 @@ func TestEveryKeyHasItsType(t *testing.T) {
 	}
 }
 
-// wantMistakes requires the errors of a table with a single, unknown key. It returns the
-// number of missing keys.
+// wantMistakes requires the errors for a table that contains only an unknown key. It
+// returns the number of missing keys.
 func wantMistakes(t *testing.T, before string, table *strictjson.Value) (required int) {
 	t.Helper()
 	said := []string{"3: unknown key \"zzzzzz\""}
@@ -96,7 +96,7 @@ func wantMistakes(t *testing.T, before string, table *strictjson.Value) (require
 	return required
 }
 
-// Messages about keys name the table that they are in.
+// Messages about keys name the table that contains them.
 func TestEveryTableHasAName(t *testing.T) {
 	var walk func(path string, part *strictjson.Value)
 	walk = func(path string, part *strictjson.Value) {

@@ -9,32 +9,33 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// Maker is the job that makes a file of a setting, if other settings ask for it.
+// Maker is the job that creates the file of a setting, if other settings request it.
 type Maker struct {
-	Type     string
-	Output   string              // that is the file
-	AskedBy  string              // the first setting that the condition reads
-	Settings []strictjson.Member // of the job, without files
-	Files    []MakerFile         // of the job, sorted by Setting
+	Type        string
+	Output      string              // output that is the file
+	RequestedBy string              // first setting that the condition reads
+	Settings    []strictjson.Member // settings of the job, without files
+	Files       []MakerFile         // files of the job, sorted by Setting
 
 	when *expression.Expression
 }
 
-// MakerFile is a file that the job takes over from this one's.
+// MakerFile is an input file of this job that is passed to the job of a Maker.
 type MakerFile struct {
-	Setting string // of the job
-	From    string // the parameter here
+	Setting string // setting of the Maker's job
+	From    string // parameter of this job
 }
 
-// Asked reports whether checked settings ask for the job, if there is one.
-func (m *Maker) Asked(settings []strictjson.Member) bool {
-	if m == nil || m.when == nil { // nil: the file has a mistake
+// Requested reports whether checked settings request the job. It is false if m is nil.
+func (m *Maker) Requested(settings []strictjson.Member) bool {
+	if m == nil || m.when == nil { // when is nil if the file has an error
 		return false
 	}
 	return m.when.Holds(expression.Values{Settings: nativeSettings(settings)})
 }
 
-// readMakers reads the key job of the parameters. A condition may read parameters further down.
+// readMakers reads the job key of the parameters. A condition can refer to later
+// parameters.
 func readMakers(r *tomltree.Reader, all Parameters) {
 	tables := map[*Parameter]*tomltree.Node{}
 	for _, t := range r.Tables(r.Root, "parameters") {
@@ -46,11 +47,11 @@ func readMakers(r *tomltree.Reader, all Parameters) {
 	}
 	for p, n := range tables {
 		if len(p.File) == 0 {
-			r.Mistakef(n.Line, "job makes a file, and the parameter %q is none: give file, or remove job", p.Name)
+			r.Errorf(n.Line, "job creates a file, but the parameter %q is not a file: add file, or remove job", p.Name)
 			continue
 		}
 		if p.Required {
-			r.Mistakef(n.Line, "the parameter %q is required, so that no job would make it: remove required", p.Name)
+			r.Errorf(n.Line, "the parameter %q is required, so no job would ever create it: remove required", p.Name)
 		}
 		p.Maker.read(r, n, all)
 	}
@@ -63,15 +64,15 @@ func (m *Maker) read(r *tomltree.Reader, t *tomltree.Node, all Parameters) {
 		names.Facts = nil
 		var err error
 		if m.when, err = expression.ParseCondition(n.Text, names); err != nil {
-			r.Mistakef(n.Line, "if = %q: %v", n.Text, err)
+			r.Errorf(n.Line, "if = %q: %v", n.Text, err)
 			return
 		}
 		noteImpossible(r, n.Line, all, m.when)
 		if len(m.when.Settings) == 0 {
-			r.Mistakef(n.Line, "if = %q asks no setting: write settings.NAME == 'VALUE'", n.Text)
+			r.Errorf(n.Line, "if = %q reads no setting: write settings.NAME == 'VALUE'", n.Text)
 			return
 		}
-		m.AskedBy = m.when.Settings[0]
+		m.RequestedBy = m.when.Settings[0]
 	}
 	settings := t.Member("settings")
 	if settings == nil {
@@ -89,11 +90,11 @@ func (m *Maker) readSetting(r *tomltree.Reader, s tomltree.Member, all Parameter
 		name, isFile := strings.CutPrefix(strings.TrimSuffix(s.Value.Text, "}"), "{files.")
 		switch p := all.Named(name); {
 		case !isFile || !strings.HasSuffix(s.Value.Text, "}"):
-			r.Mistakef(s.Line, "%q must be a value, or {files.NAME} alone for a file of this job", s.Value.Text)
+			r.Errorf(s.Line, "%q must be a value, or exactly {files.NAME} for a file of this job", s.Value.Text)
 		case p == nil:
-			all.noteUnknown(r, s.Line, name)
+			all.reportUnknown(r, s.Line, name)
 		case len(p.File) == 0 || p.Many || p.Maker != nil:
-			r.Mistakef(s.Line, "the parameter %q is not one file that the user gives", name)
+			r.Errorf(s.Line, "the parameter %q is not a single file provided by the user", name)
 		default:
 			m.Files = append(m.Files, MakerFile{s.Name, name})
 		}
@@ -101,7 +102,7 @@ func (m *Maker) readSetting(r *tomltree.Reader, s tomltree.Member, all Parameter
 	}
 	v, err := strictjson.Parse(s.Value.AppendJSON(nil))
 	if err != nil {
-		r.Mistakef(s.Line, "%s cannot be used: %v", s.Name, err)
+		r.Errorf(s.Line, "%s cannot be used: %v", s.Name, err)
 		return
 	}
 	m.Settings = append(m.Settings, strictjson.Member{Name: s.Name, Value: v})

@@ -6,15 +6,15 @@ import (
 	"molrun/app/base/naming"
 )
 
-// Output is one of the [[outputs]].
+// Output is an entry of [[outputs]].
 type Output = results.Output
 
-// OutputOf returns the output that a reference to a job of an algorithm names. The error
-// is Invalid if there is none; then the file may be nil, too.
+// OutputOf returns the output named by a reference to a job of algorithm a. The error has
+// code Invalid if there is no such output, or if a is nil.
 func OutputOf(a *File, r naming.Reference) (*Output, error) {
 	switch {
 	case a == nil:
-		return nil, fault.Errorf(fault.Invalid, "the outputs of job %q are not known, since it has no algorithm", r.Job)
+		return nil, fault.Errorf(fault.Invalid, "the outputs of job %q are unknown, because it has no algorithm", r.Job)
 	case len(a.Outputs) == 0:
 		return nil, fault.Errorf(fault.Invalid, "%s %s, the algorithm of job %q, declares no outputs: name a file, as in job:%s/<path>", a.Type, a.Version, r.Job, r.Job)
 	}

@@ -16,14 +16,14 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// maxArgument bounds what one setting may add to a command line. Linux accepts
-// 128 KiB for one argument.
+// maxArgument limits what one setting can add to a command line. Linux accepts 128 KiB
+// for one argument.
 const maxArgument = 100 << 10
 
 // Parameters are the settings that an algorithm declares.
 type Parameters []Parameter
 
-// Named returns the parameter of that name, nil if there is none.
+// Named returns the parameter with this name, nil if there is none.
 func (all Parameters) Named(name string) *Parameter {
 	for i := range all {
 		if all[i].Name == name {
@@ -41,13 +41,13 @@ func (all Parameters) names() []string {
 	return names
 }
 
-// noteUnknown notes the name of a parameter that does not exist.
-func (all Parameters) noteUnknown(r *tomltree.Reader, line int, name string) {
+// reportUnknown reports the name of a parameter that does not exist.
+func (all Parameters) reportUnknown(r *tomltree.Reader, line int, name string) {
 	if near := plaintext.Nearest(name, all.names()); near != "" {
-		r.Mistakef(line, "no parameter is named %q; did you mean %q?", name, near)
+		r.Errorf(line, "no parameter is named %q; did you mean %q?", name, near)
 		return
 	}
-	r.Mistakef(line, "no parameter is named %q", name)
+	r.Errorf(line, "no parameter is named %q", name)
 }
 
 // Files returns the parameters whose value refers to a file.
@@ -65,20 +65,20 @@ func (all Parameters) Files() []Parameter {
 type Parameter struct {
 	Name, Title, Unit, Help string
 	Required, Advanced      bool
-	File                    []string        // extensions; not empty: the setting refers to a file
+	File                    []string        // accepted extensions; not empty if the setting refers to a file
 	Many                    bool            // the setting is a list of files
-	least, most             int             // files of a list
-	Default                 json.RawMessage // nil: none
+	least, most             int             // bounds on the number of files in a list
+	Default                 json.RawMessage // nil if none
 	Schema                  json.RawMessage // JSON Schema of the value
-	Maker                   *Maker          // the job that makes the file, if settings ask for it; nil: none
+	Maker                   *Maker          // job that creates the file if settings request it; nil if none
 
-	compiled *schema.Schema    // nil: it is invalid
-	content  *content.Want     // of a file; nil: anything
+	compiled *schema.Schema    // nil if it is invalid
+	content  *content.Want     // of a file; nil if unrestricted
 	fallback *strictjson.Value // Default
-	argument bool              // the value goes into an argument or a variable
+	argument bool              // the value is used in an argument or an environment variable
 }
 
-// Accepts reports whether the parameter accepts a file of this name.
+// Accepts reports whether the parameter accepts a file with this name.
 func (p *Parameter) Accepts(filename string) bool {
 	name := strings.ToLower(path.Base(filename))
 	for _, ext := range p.File {
@@ -89,9 +89,9 @@ func (p *Parameter) Accepts(filename string) bool {
 	return false
 }
 
-// MayAccept reports whether the parameter may accept a file whose name a pattern matches,
-// where each * stands for any text.
-func (p *Parameter) MayAccept(pattern string) bool {
+// CouldAccept reports whether the parameter could accept a file whose name matches pattern,
+// where * matches any text.
+func (p *Parameter) CouldAccept(pattern string) bool {
 	name := strings.ToLower(path.Base(pattern))
 	tail := name[strings.LastIndexByte(name, '*')+1:]
 	return p.Accepts(name) || tail != name && slices.ContainsFunc(p.File, func(ext string) bool {
@@ -111,14 +111,14 @@ func (p *Parameter) Extension(filename string) string {
 	return longest
 }
 
-// optional reports whether the parameter may have no value, even after defaults
-// are filled in.
+// optional reports whether the parameter can lack a value even after defaults are filled
+// in.
 func (p *Parameter) optional() bool {
-	return !p.Required && p.fallback == nil || p.compiled.TakesNull()
+	return !p.Required && p.fallback == nil || p.compiled.AcceptsNull()
 }
 
-// faults returns all that is wrong with a value of the parameter; paths begin
-// with its name.
+// faults returns all errors in a value of the parameter. Paths begin with the parameter's
+// name.
 func (p *Parameter) faults(v *strictjson.Value) []fault.Field {
 	faults := p.compiled.Check(p.padded(v), p.Unit)
 	if p.argument && len(faults) == 0 && len(command.ArgumentText(v)) > maxArgument {

@@ -15,7 +15,7 @@ var (
 	extensionPattern = regexp.MustCompile(`^(\.[A-Za-z0-9][A-Za-z0-9_-]*)+$`)
 )
 
-// parameterKeys are a parameter's keys that are not keywords of JSON Schema.
+// parameterKeys are the keys of a parameter that are not JSON Schema keywords.
 var parameterKeys = []string{"name", "title", "file", "required", "default", "unit", "help", "advanced", "job"}
 
 func readParameters(r *tomltree.Reader) Parameters {
@@ -24,7 +24,7 @@ func readParameters(r *tomltree.Reader) Parameters {
 	for _, t := range r.Tables(r.Root, "parameters") {
 		p := readParameter(r, t)
 		if line, taken := first[p.Name]; taken && p.Name != "" {
-			r.Mistakef(t.Line, "the parameter %q is there twice, first at line %d: keep one", p.Name, line)
+			r.Errorf(t.Line, "the parameter %q is defined twice, first at line %d: remove one", p.Name, line)
 			continue
 		}
 		first[p.Name] = t.Line
@@ -48,34 +48,34 @@ func readParameter(r *tomltree.Reader, t *tomltree.Node) Parameter {
 		readValueParameter(r, &p, t)
 	}
 	if n := t.Member("default"); n != nil && p.Required {
-		r.Mistakef(n.Line, "a required parameter needs no default: remove one of the two")
+		r.Errorf(n.Line, "a required parameter needs no default: remove one of the two")
 	}
 	return p
 }
 
-// readFileParameter reads a parameter whose value refers to a file, which no
-// keyword of JSON Schema describes.
+// readFileParameter reads a parameter whose value refers to a file. JSON Schema keywords
+// cannot describe files.
 func readFileParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
 	p.File = r.Texts(t, "file")
 	n := t.Member("file")
 	if n.Kind == strictjson.Array && len(p.File) == 0 {
-		r.Mistakef(n.Line, `file needs at least one extension, such as [".pdb"]`)
+		r.Errorf(n.Line, `file needs at least one extension, such as [".pdb"]`)
 	}
 	for i, ext := range p.File {
 		if n.Items[i].Kind == strictjson.String && !extensionPattern.MatchString(ext) {
-			r.Mistakef(n.Items[i].Line, `%q is no extension: write it like ".pdb" or ".tar.gz"`, ext)
+			r.Errorf(n.Items[i].Line, `%q is not a file extension: write it like ".pdb" or ".tar.gz"`, ext)
 		}
 	}
 	p.Many = isList(t)
 	for _, m := range t.Members {
 		switch {
 		case m.Name == "default":
-			r.Mistakef(m.Line, "a file has no default: what it refers to belongs to the user who submits")
+			r.Errorf(m.Line, "a file cannot have a default: it must belong to the submitting user")
 		case slices.Contains(parameterKeys, m.Name) || m.Name == "type" && m.Value.Text == "string":
 		case p.Many && slices.Contains(listKeys, m.Name):
 		case slices.Contains(contentKeys, m.Name):
 		case schema.IsWord(m.Name):
-			r.Mistakef(m.Line, "%s says nothing about a file: remove it", m.Name)
+			r.Errorf(m.Line, "%s does not apply to a file: remove it", m.Name)
 		default:
 			schema.UnknownWord(r, m, parameterKeys)
 		}
@@ -93,7 +93,7 @@ func readValueParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
 		}
 	}
 	if !slices.ContainsFunc(words.Members, func(m tomltree.Member) bool { return schema.IsShape(m.Name) }) {
-		r.Mistakef(t.Line, `type is missing: say "string", "number", "integer", "boolean", "array" or "object", or give file, enum or const`)
+		r.Errorf(t.Line, `type is missing: use "string", "number", "integer", "boolean", "array" or "object", or give file, enum or const`)
 	}
 	schema.Lint(r, words, parameterKeys)
 	p.Schema = words.AppendJSON(nil)
@@ -107,23 +107,23 @@ func readValueParameter(r *tomltree.Reader, p *Parameter, t *tomltree.Node) {
 	}
 }
 
-// readDefault reads the default, which has to fit the parameter's schema.
+// readDefault reads the default, which must match the parameter's schema.
 func readDefault(r *tomltree.Reader, p *Parameter, n *tomltree.Node) {
-	if r.Noted(n.Line, n.LastLine()) {
+	if r.HasErrors(n.Line, n.LastLine()) {
 		return
 	}
 	v, err := strictjson.Parse(n.AppendJSON(nil))
 	if err != nil {
-		r.Mistakef(n.Line, "the default cannot be used: %v", err)
+		r.Errorf(n.Line, "the default cannot be used: %v", err)
 		return
 	}
 	for _, f := range p.faults(v) {
-		r.Mistakef(n.LineAt(f.Loc[1:]), "the default %s", f.Msg)
+		r.Errorf(n.LineAt(f.Loc[1:]), "the default %s", f.Msg)
 	}
 	p.fallback, p.Default = v, strictjson.AppendPlain(nil, v)
 }
 
-// checkChoices notes values of enum that the other keywords exclude.
+// checkChoices reports enum values that other keywords exclude.
 func checkChoices(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
 	n := words.Member("enum")
 	if n == nil {
@@ -132,16 +132,16 @@ func checkChoices(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
 	for _, item := range n.Items {
 		v, err := strictjson.Parse(item.AppendJSON(nil))
 		if err != nil {
-			continue // the compiler has seen it
+			continue // reported by the compiler
 		}
 		for _, f := range p.faults(v) {
-			r.Mistakef(item.Line, "this value can never be chosen: it %s", f.Msg)
+			r.Errorf(item.Line, "this value can never be chosen: it %s", f.Msg)
 		}
 	}
 }
 
-// compileParameter compiles the schema. The compiler's opinion of a keyword
-// with an error adds nothing.
+// compileParameter compiles the schema. It ignores the compiler's errors about a keyword
+// for which an error was already reported.
 func compileParameter(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
 	compiled, faults := schema.Compile(p.Schema)
 	for _, f := range faults {
@@ -150,8 +150,8 @@ func compileParameter(r *tomltree.Reader, p *Parameter, words *tomltree.Node) {
 			word, _ := f.Loc[0].(string)
 			faulty = words.Member(word)
 		}
-		if faulty == nil || !r.Noted(faulty.Line, faulty.LastLine()) {
-			r.Mistakef(words.LineAt(f.Loc), "%s", strings.TrimPrefix(schema.Path(f.Loc)+" "+f.Msg, " "))
+		if faulty == nil || !r.HasErrors(faulty.Line, faulty.LastLine()) {
+			r.Errorf(words.LineAt(f.Loc), "%s", strings.TrimPrefix(schema.Path(f.Loc)+" "+f.Msg, " "))
 		}
 	}
 	p.compiled = compiled

@@ -16,14 +16,14 @@ import (
 )
 
 var (
-	// imagePattern is the name of an image as registries have it, with a tag or a digest.
+	// imagePattern matches image names as used by registries, with a tag or digest.
 	imagePattern = regexp.MustCompile(`^(docker://)?[a-z0-9][A-Za-z0-9._/:-]*(@sha256:[0-9a-f]{64})?$`)
-	// modulePattern is the name of a module, and no option.
+	// modulePattern matches module names, but not options.
 	modulePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]*$`)
 )
 
-// readPlace reads where the programs live, if they are not simply on PATH.
-func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
+// readProgramSource reads where the programs are, if not simply on PATH.
+func readProgramSource(r *tomltree.Reader, s *protocol.Sandbox) {
 	if t := r.Table(r.Root, "container"); t != nil {
 		s.Image = readImage(r, t)
 	}
@@ -31,7 +31,7 @@ func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
 		s.Modules = r.Texts(r.Root, "modules")
 		for i, name := range s.Modules {
 			if !modulePattern.MatchString(name) {
-				r.Mistakef(n.Items[i].Line, "%q in modules must be the name of a module, such as \"gromacs/2024\"", name)
+				r.Errorf(n.Items[i].Line, "%q in modules must be the name of a module, such as \"gromacs/2024\"", name)
 			}
 		}
 		noteBeside(r, n.Line, s.Image, "modules")
@@ -42,8 +42,8 @@ func readPlace(r *tomltree.Reader, s *protocol.Sandbox) {
 	}
 }
 
-// readConda reads the prefix of the environment in which the programs are; nil if there is none.
-// Without the key, that is the environment whose bin the commands begin with.
+// readConda reads the prefix of the conda environment with the programs, nil if there is
+// none. Without the key, it is the environment whose bin folder the commands begin with.
 func readConda(c commandReader, steps []step) command.Template {
 	n := c.Root.Member("conda")
 	if n == nil {
@@ -59,13 +59,13 @@ func readConda(c commandReader, steps []step) command.Template {
 	}
 	text, plain := t.Literal()
 	if plain && !filepath.IsAbs(text) || !plain && t[0].Kind != "site" || plain && filepath.Clean(text) != text || strings.Contains(n.Text, ":") {
-		c.Mistakef(n.Line, `conda must be the absolute path of an environment, such as "/opt/conda/envs/boltz", or begin with a folder of the site: "{site.NAME}"; got %q`, n.Text)
+		c.Errorf(n.Line, `conda must be the absolute path of an environment, such as "/opt/conda/envs/boltz", or begin with a site path: "{site.NAME}"; got %q`, n.Text)
 	}
 	return t
 }
 
-// prefixOf returns {site.NAME} where commands begin with {site.NAME}/bin/ and with no other
-// environment; nil where they don't.
+// prefixOf returns {site.NAME} if commands begin with {site.NAME}/bin/ and no other
+// environment, otherwise nil.
 func prefixOf(steps []step) (prefix command.Template) {
 	for _, s := range steps {
 		if len(s.command) == 0 {
@@ -83,7 +83,8 @@ func prefixOf(steps []step) (prefix command.Template) {
 	return prefix
 }
 
-// condaAt returns the prefix of the environment; "" if there is none, or the site does not say it.
+// condaAt returns the prefix of the conda environment, "" if there is none or the site
+// does not define its path.
 func (a *File) condaAt(site map[string]string) string {
 	path, err := a.conda.Expand(&command.Values{Site: site})
 	if err != nil {
@@ -102,40 +103,41 @@ func readImage(r *tomltree.Reader, t *tomltree.Node) string {
 	case isFile && filepath.IsAbs(image) && !strings.ContainsAny(image, ",\""), !isFile && imagePattern.MatchString(image):
 		return image
 	case isFile:
-		r.Mistakef(n.Line, "image %q must be an absolute path without commas and quotes", image)
+		r.Errorf(n.Line, "image %q must be an absolute path without commas and quotes", image)
 	default:
-		r.Mistakef(n.Line, `image must be "docker://NAME@sha256:DIGEST", "docker://NAME:TAG", the name of an image that is here, or the absolute path of a .sif file; got %q`, image)
+		r.Errorf(n.Line, `image must be "docker://NAME@sha256:DIGEST", "docker://NAME:TAG", the name of a local image, or the absolute path of a .sif file; got %q`, image)
 	}
 	return ""
 }
 
 func noteBeside(r *tomltree.Reader, line int, image, key string) {
 	if image != "" {
-		r.Mistakef(line, "%s belongs to programs of the machine, and those of [container] are in the image", key)
+		r.Errorf(line, "%s applies to programs on the machine, but with [container] they are in the image", key)
 	}
 }
 
-// missingPlace returns what is missing of the places where a machine has the programs of the
-// steps, and of what these may read.
-func (a *File) missingPlace(m placement.Machine) []string {
+// missingSandboxParts describes what a machine lacks to find the steps' programs, and which
+// readable paths of the sandbox are missing.
+func (a *File) missingSandboxParts(m placement.Machine) []string {
 	var missing []string
 	for _, path := range a.Sandbox.Read {
 		if _, err := os.Stat(path); err != nil {
-			missing = append(missing, fmt.Sprintf("%s is not there: it is listed in the algorithm's [sandbox]", path))
+			missing = append(missing, fmt.Sprintf("%s, listed in the algorithm's [sandbox], does not exist", path))
 		}
 	}
 	if conda := a.condaAt(m.Site); conda != "" {
 		if _, err := os.Stat(filepath.Join(conda, "bin")); err != nil {
-			missing = append(missing, fmt.Sprintf("the conda environment %s is not there", conda))
+			missing = append(missing, fmt.Sprintf("the conda environment %s does not exist", conda))
 		}
 	}
-	if m.Lacks != nil && (a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0) {
-		missing = append(missing, m.Lacks(a.Sandbox)...)
+	if m.MissingEnvironment != nil && (a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0) {
+		missing = append(missing, m.MissingEnvironment(a.Sandbox)...)
 	}
 	return missing
 }
 
-// isElsewhere reports whether a program may be in a place that can't be searched now.
+// isElsewhere reports whether a program is, or can be, in a location other than PATH: a
+// container image, an environment module or the conda environment.
 func (a *File) isElsewhere(program string, site map[string]string) bool {
 	if a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0 && !filepath.IsAbs(program) {
 		return true
@@ -144,7 +146,7 @@ func (a *File) isElsewhere(program string, site map[string]string) bool {
 	return conda != "" && !filepath.IsAbs(program) && isProgram(filepath.Join(conda, "bin", program))
 }
 
-// noteMissing adds what is missing for a command to run on this machine.
+// noteMissing adds a message if a program cannot run on this machine.
 func noteMissing(missing []string, program string) []string {
 	if msg := missingProgram(program); msg != "" && !slices.Contains(missing, msg) {
 		return append(missing, msg)

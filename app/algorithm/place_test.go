@@ -15,7 +15,7 @@ func TestMissingPlacesOfPrograms(t *testing.T) {
 	conda := t.TempDir()
 	must.OK(t, os.Mkdir(filepath.Join(conda, "bin"), 0o700))
 	must.OK(t, os.WriteFile(filepath.Join(conda, "bin", "predict"), nil, 0o700))
-	here := placement.Machine{CPUs: 1, Local: true, Site: map[string]string{"env": conda, "gone": "/nosuch"}, Lacks: func(s protocol.Sandbox) []string {
+	here := placement.Machine{CPUs: 1, Local: true, Site: map[string]string{"env": conda, "gone": "/nosuch"}, MissingEnvironment: func(s protocol.Sandbox) []string {
 		if s.Image == "localhost/here:1" || strings.Join(s.Modules, "") == "there" {
 			return nil
 		}
@@ -35,11 +35,11 @@ func TestMissingPlacesOfPrograms(t *testing.T) {
 		{"program of a script", "command = [\"true\"]\nprograms = [\"cp\", \"nosuch\"]\n", "the program nosuch is not installed", here},
 		{"program of a script, on nodes", "command = [\"true\"]\nprograms = [\"nosuch\"]\n", "", placement.Machine{}},
 		{"conda of the site", "conda = \"{site.env}\"\n", "", here},
-		{"conda of a site that is gone", "command = [\"true\"]\nconda = \"{site.gone}/env\"\n", "the conda environment /nosuch/env is not there", here},
+		{"conda of a site that is gone", "command = [\"true\"]\nconda = \"{site.gone}/env\"\n", "the conda environment /nosuch/env does not exist", here},
 		{"script of the site", "command = [\"sh\", \"{site.env}/bin/predict\"]\n", "", here},
-		{"script that is gone", "command = [\"sh\", \"{site.env}/run.sh\", \"/nosuch\"]\n", "the script " + conda + "/run.sh is not there", here},
+		{"script that is gone", "command = [\"sh\", \"{site.env}/run.sh\", \"/nosuch\"]\n", "the script " + conda + "/run.sh, which a command runs, does not exist", here},
 		{"words for a shell", "command = [\"sh\", \"-c\", \"/nosuch/run.sh\"]\n", "", here},
-		{"no conda", "command = [\"true\"]\nconda = \"/nosuch/env\"\n", "the conda environment /nosuch/env is not there", here},
+		{"no conda", "command = [\"true\"]\nconda = \"/nosuch/env\"\n", "the conda environment /nosuch/env does not exist", here},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,21 +11,21 @@ import (
 
 var variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// variable is one of [env].
+// variable is an entry of [env].
 type variable struct {
 	name string
 	text command.Template
 }
 
-// checker is [validate]: a program that checks what a schema cannot say. With
-// many it answers any number of rows at once. With always it is asked although
-// the schema found faults, and reads the settings as sent.
+// checker is [validate]: a program that checks what a schema cannot express. With many,
+// it validates any number of jobs at once. With always, it also runs when the schema
+// found errors, and reads the settings as submitted.
 type checker struct {
 	command      []command.Argument
 	many, always bool
 }
 
-// variables reads the env of a table.
+// variables reads the env table of a node.
 func (c *commandReader) variables(of *tomltree.Node) []variable {
 	t := c.Table(of, "env")
 	if t == nil {
@@ -34,7 +34,7 @@ func (c *commandReader) variables(of *tomltree.Node) []variable {
 	var all []variable
 	for _, m := range t.Members {
 		if !variablePattern.MatchString(m.Name) {
-			c.Mistakef(m.Line, "%q is no name of an environment variable: use letters, digits and _", m.Name)
+			c.Errorf(m.Line, "%q is not a valid name for an environment variable: use letters, digits and _", m.Name)
 		}
 		switch m.Value.Kind {
 		case strictjson.String:
@@ -55,10 +55,10 @@ func readChecker(c commandReader) *checker {
 	return &checker{command: c.command(t), many: c.Flag(t, "many"), always: c.Flag(t, "always")}
 }
 
-// programPattern is the name of a program, or a path.
+// programPattern matches a program name or path.
 var programPattern = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_.+/-]*$`)
 
-// readPrograms reads the programs that no command begins with, since scripts run them.
+// readPrograms reads the programs that only scripts run, so that no command names them.
 func readPrograms(r *tomltree.Reader) []string {
 	n := r.Root.Member("programs")
 	if n == nil {
@@ -67,26 +67,26 @@ func readPrograms(r *tomltree.Reader) []string {
 	names := r.Texts(r.Root, "programs")
 	for i, name := range names {
 		if !programPattern.MatchString(name) {
-			r.Mistakef(n.Items[i].Line, "%q in programs must be the name of a program, such as \"obabel\", or an absolute path", name)
+			r.Errorf(n.Items[i].Line, "%q in programs must be the name of a program, such as \"obabel\", or an absolute path", name)
 		}
 	}
 	return names
 }
 
-// versionOf is how the program says its version.
+// versionOf describes how to query the program's version.
 type versionOf struct {
 	command []command.Argument
 	pattern *regexp.Regexp
 }
 
-// readVersion reads version_command and version_pattern; nil if there are none.
+// readVersion reads version_command and version_pattern, nil if there are none.
 func readVersion(c commandReader) *versionOf {
 	n, pattern := c.Root.Member("version_command"), c.Root.Member("version_pattern")
 	switch {
 	case n == nil && pattern == nil:
 		return nil
 	case n == nil || pattern == nil:
-		c.Mistakef(cmp.Or(n, pattern).Line, `version_command and version_pattern go together: version_command = ["gmx", "--version"], version_pattern = 'GROMACS version:\s+(\S+)'`)
+		c.Errorf(cmp.Or(n, pattern).Line, `version_command and version_pattern go together: version_command = ["gmx", "--version"], version_pattern = 'GROMACS version:\s+(\S+)'`)
 		return nil
 	}
 	c.allowed = []string{"folder", "site", "molrun"}
@@ -97,7 +97,7 @@ func readVersion(c commandReader) *versionOf {
 	return v
 }
 
-// readProbe reads the command that shows that the program works; nil if there is none.
+// readProbe reads the self-test command of the program, nil if there is none.
 func readProbe(c commandReader) []command.Argument {
 	if c.Root.Member("probe") == nil {
 		return nil

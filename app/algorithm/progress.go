@@ -14,12 +14,12 @@ import (
 
 // progress describes how to determine the progress of a step.
 type progress struct {
-	share   float64 // of the job's time; 0: unknown
+	share   float64 // of the job's run time; 0 if unknown
 	shareBy *expression.Expression
 	pattern *regexp.Regexp
-	count   bool             // the matches of pattern
-	of      command.Template // which number is the end; nil: unknown, or the second group
-	file    command.Template // nil: what the program prints
+	count   bool             // count the matches of pattern
+	of      command.Template // number at the end; nil if unknown or given by the second group
+	file    command.Template // nil means the program's output
 }
 
 func (c *commandReader) progress(t *tomltree.Node) *progress {
@@ -31,13 +31,13 @@ func (c *commandReader) progress(t *tomltree.Node) *progress {
 	pattern, count := n.Member("pattern"), n.Member("count")
 	switch {
 	case pattern != nil && count != nil:
-		c.Mistakef(n.Line, "progress takes either a pattern, whose first group is a number, or count, whose matches are counted")
+		c.Errorf(n.Line, "progress takes either a pattern, whose first group is a number, or count, whose matches are counted")
 	case pattern != nil && pattern.Kind == strictjson.String:
 		p.pattern = c.Expression(n.Line, "pattern", pattern.Text)
 	case count != nil && count.Kind == strictjson.String:
 		p.pattern, p.count = c.Expression(n.Line, "count", count.Text), true
 	case pattern == nil && count == nil && n.Member("share") == nil:
-		c.Mistakef(n.Line, `progress needs a pattern: { pattern = 'step (\d+)', of = "{settings.steps}" }`)
+		c.Errorf(n.Line, `progress needs a pattern: { pattern = 'step (\d+)', of = "{settings.steps}" }`)
 	}
 	p.share, p.shareBy = c.share(n)
 	p.of = c.readEnd(n)
@@ -48,25 +48,25 @@ func (c *commandReader) progress(t *tomltree.Node) *progress {
 	return p
 }
 
-// checkPattern checks that what the pattern finds is enough.
+// checkPattern checks the combination of pattern, count, of and file.
 func (c *commandReader) checkPattern(n *tomltree.Node, p *progress) {
 	switch {
 	case p.pattern == nil:
 		for _, key := range []string{"of", "file"} {
 			if n.Member("pattern") == nil && n.Member("count") == nil && n.Member(key) != nil {
-				c.Mistakef(n.Line, "%s goes with a pattern or count", key)
+				c.Errorf(n.Line, "%s requires a pattern or count", key)
 			}
 		}
 	case p.pattern.MatchString(""):
-		c.Mistakef(n.Line, "the pattern of progress also matches nothing at all: say what it has to find")
+		c.Errorf(n.Line, "the pattern of progress matches the empty string: make it more specific")
 	case p.count && n.Member("of") == nil:
-		c.Mistakef(n.Line, "count needs of, the number of matches at the end")
+		c.Errorf(n.Line, "count needs of, the number of matches at the end")
 	case !p.count && n.Member("of") != nil && p.pattern.NumSubexp() == 0:
-		c.Mistakef(n.Line, `the pattern needs a group, which is the number to compare with of: 'step (\d+)'`)
+		c.Errorf(n.Line, `the pattern needs a group, which is the number to compare with of: 'step (\d+)'`)
 	}
 }
 
-// share reads which part of the job's time the step takes.
+// share reads the step's share of the job's run time.
 func (c *commandReader) share(of *tomltree.Node) (float64, *expression.Expression) {
 	n := of.Member("share")
 	switch {
@@ -79,7 +79,7 @@ func (c *commandReader) share(of *tomltree.Node) (float64, *expression.Expressio
 	}
 	share, err := strconv.ParseFloat(n.Text, 64)
 	if err != nil || !(share > 0 && share <= 1) {
-		c.Mistakef(of.Line, "share must be above 0 and at most 1, got %s", n.Text)
+		c.Errorf(of.Line, "share must be above 0 and at most 1, got %s", n.Text)
 	}
 	return share, nil
 }
@@ -92,7 +92,7 @@ func (c *commandReader) readEnd(of *tomltree.Node) command.Template {
 		return nil
 	case n.Kind == strictjson.Number:
 		if value, err := strconv.ParseFloat(n.Text, 64); err != nil || !(value > 0) {
-			c.Mistakef(of.Line, "of must be above 0, got %s", n.Text)
+			c.Errorf(of.Line, "of must be above 0, got %s", n.Text)
 		}
 		return command.Template{{Text: n.Text}}
 	case n.Kind != strictjson.String:
@@ -100,16 +100,16 @@ func (c *commandReader) readEnd(of *tomltree.Node) command.Template {
 	}
 	t := c.template(n)
 	if len(t) != 1 || t[0].Kind != "settings" && t[0].Kind != "derived" {
-		c.Mistakef(of.Line, `of must be a number, "{settings.NAME}" or "{derived.NAME}", got %q`, n.Text)
+		c.Errorf(of.Line, `of must be a number, "{settings.NAME}" or "{derived.NAME}", got %q`, n.Text)
 		return t
 	}
 	if kind := c.kindOf(t[0]); kind != expression.Number && kind != expression.Any {
-		c.Mistakef(of.Line, "of = %q is no number", n.Text)
+		c.Errorf(of.Line, "of = %q is not a number", n.Text)
 	}
 	return t
 }
 
-// kindOf returns what a setting or a derived value is.
+// kindOf returns the type of a setting or derived value.
 func (c *commandReader) kindOf(part command.Part) expression.Kind {
 	names := namesOf(c.parameters, c.derived)
 	if kind, found := names.Settings[part.Name]; found && part.Kind == "settings" {
@@ -118,10 +118,10 @@ func (c *commandReader) kindOf(part command.Part) expression.Kind {
 	if kind, found := names.Derived[part.Name]; found && part.Kind == "derived" {
 		return kind
 	}
-	return expression.Any // it is reported already
+	return expression.Any // already reported
 }
 
-// checkShares checks that steps which always run take no more than all of the time.
+// checkShares checks that the shares of unconditional steps do not exceed 1 in total.
 func checkShares(r *tomltree.Reader, steps []step) {
 	sum := 0.0
 	for _, s := range steps {
@@ -130,11 +130,11 @@ func checkShares(r *tomltree.Reader, steps []step) {
 		}
 	}
 	if n := r.Root.Member("steps"); n != nil && sum > 1.000001 {
-		r.Mistakef(n.Line, "the shares of the steps are %v together, more than 1", sum)
+		r.Errorf(n.Line, "the shares of the steps add up to %v, more than 1", sum)
 	}
 }
 
-// share returns the part of the job's time that the step takes, 0 if that is not known.
+// share returns the step's share of the job's run time, 0 if unknown.
 func (s *step) share(v expression.Values) float64 {
 	switch {
 	case s.progress == nil:
@@ -150,27 +150,27 @@ func (s *step) share(v expression.Values) float64 {
 	return min(share, 1)
 }
 
-// expand returns the gauge of a run, nil if there is none.
-func (p *progress) expand(v *command.Values) (*protocol.Gauge, error) {
+// expand returns the progress parser of a run, nil if there is none.
+func (p *progress) expand(v *command.Values) (*protocol.ProgressParser, error) {
 	if p == nil || p.pattern == nil {
 		return nil, nil
 	}
-	g := &protocol.Gauge{Pattern: p.pattern.String(), Count: p.count}
+	g := &protocol.ProgressParser{Pattern: p.pattern.String(), Count: p.count}
 	text, err := p.of.Expand(v)
 	if err != nil {
 		return nil, err
 	}
 	if p.of != nil {
 		if g.Of, err = strconv.ParseFloat(strings.TrimSpace(text), 64); err != nil || !(g.Of > 0) {
-			return nil, nil // a run of no steps: there is no progress to see
+			return nil, nil // a run of 0 steps has no progress
 		}
 	}
 	g.File, err = p.file.Expand(v)
 	return g, err
 }
 
-// setSpans gives each step of a run its part of the progress. Steps of unknown length share
-// alike what others leave.
+// setSpans gives each step of a run its part of the progress. Steps of unknown length
+// share the remainder equally.
 func setSpans(steps []protocol.Step, shares []float64) {
 	known, unknown := 0.0, 0
 	for _, share := range shares {

@@ -55,11 +55,11 @@ func TestProgressOfSteps(t *testing.T) {
 	for settings, want := range map[string][]protocol.Step{
 		`{}`: {
 			{Span: &protocol.Span{Share: 0.05, Guessed: true}},
-			{Span: &protocol.Span{From: 0.05, Share: 0.1}, Gauge: &protocol.Gauge{Pattern: `\*`, Count: true, Of: 51}},
-			{Span: &protocol.Span{From: 0.15, Share: 0.8}, Gauge: &protocol.Gauge{Pattern: `step (\d+)`, Of: 200, File: "/w/out/run.log"}},
-			{Span: &protocol.Span{From: 0.95, Share: 0.05, Guessed: true}, Gauge: &protocol.Gauge{Pattern: `frame (\d+)`, Of: 20}},
+			{Span: &protocol.Span{From: 0.05, Share: 0.1}, Gauge: &protocol.ProgressParser{Pattern: `\*`, Count: true, Of: 51}},
+			{Span: &protocol.Span{From: 0.15, Share: 0.8}, Gauge: &protocol.ProgressParser{Pattern: `step (\d+)`, Of: 200, File: "/w/out/run.log"}},
+			{Span: &protocol.Span{From: 0.95, Share: 0.05, Guessed: true}, Gauge: &protocol.ProgressParser{Pattern: `frame (\d+)`, Of: 20}},
 		},
-		`{"relax":false,"steps":0}`: { // what does not run takes no time, and of no steps there is no progress
+		`{"relax":false,"steps":0}`: { // a skipped step takes no time, and 0 steps yield no progress
 			{Span: &protocol.Span{Share: 0.1, Guessed: true}},
 			{Span: &protocol.Span{From: 0.1, Share: 0.8}},
 			{Span: &protocol.Span{From: 0.9, Share: 0.1, Guessed: true}},
@@ -98,22 +98,22 @@ func TestMistakesInProgress(t *testing.T) {
 		`progress = {}`:  "progress needs a pattern",
 		`progress = "x"`: "progress must be",
 		`progress = { pattern = 'a(\d)', count = 'b', of = 2 }`:    "either a pattern",
-		`progress = { pattern = 'a(\d', of = 2 }`:                  "pattern is no regular expression",
+		`progress = { pattern = 'a(\d', of = 2 }`:                  "pattern is not a valid regular expression",
 		`progress = { pattern = 'a', of = 2 }`:                     "needs a group",
-		`progress = { pattern = 'a*', of = 2 }`:                    "matches nothing at all",
+		`progress = { pattern = 'a*', of = 2 }`:                    "matches the empty string",
 		`progress = { count = 'a' }`:                               "count needs of",
 		`progress = { count = 'a', of = 0 }`:                       "of must be above 0",
 		`progress = { count = 'a', of = "5" }`:                     `of must be a number, "{settings.NAME}"`,
-		`progress = { count = 'a', of = "{settings.label}" }`:      "is no number",
-		`progress = { count = 'a', of = "{settings.opt}" }`:        "may have no value",
+		`progress = { count = 'a', of = "{settings.label}" }`:      "is not a number",
+		`progress = { count = 'a', of = "{settings.opt}" }`:        "can be unset",
 		`progress = { count = 'a', of = "{settings.no}" }`:         `"no"`,
 		`progress = { count = 'a', of = "{derived.no}" }`:          `no derived value is named "no"`,
-		`progress = { share = "settings.label" }`:                  "is no number",
-		`progress = { share = "settings.opt / 2" }`:                "may have no value",
+		`progress = { share = "settings.label" }`:                  "is not a number",
+		`progress = { share = "settings.opt / 2" }`:                "can be unset",
 		`progress = { share = "0.5 +" }`:                           "neither an amount nor an expression",
 		`progress = { share = 1.5 }`:                               "share must be above 0",
-		`progress = { share = 0.5, of = 2 }`:                       "of goes with a pattern",
-		`progress = { share = 0.5, file = "{out}/x" }`:             "file goes with a pattern",
+		`progress = { share = 0.5, of = 2 }`:                       "of requires a pattern",
+		`progress = { share = 0.5, file = "{out}/x" }`:             "file requires a pattern",
 		`progress = { count = 'a', of = 2, file = "/etc/passwd" }`: "file must be a file below {out} or {work}",
 		`progress = { count = 'a', of = 2, shares = 1 }`:           `"shares"`,
 	} {
@@ -123,7 +123,7 @@ func TestMistakesInProgress(t *testing.T) {
 		}
 	}
 	_, mistakes := Parse("a.toml", []byte(fileHead+"[[steps]]\ncommand = [\"a\"]\nprogress = { share = 0.7 }\n[[steps]]\ncommand = [\"b\"]\nprogress = { share = 0.7 }\n"))
-	if len(mistakes) != 1 || !strings.Contains(mistakes[0].Msg, "1.4 together") {
+	if len(mistakes) != 1 || !strings.Contains(mistakes[0].Msg, "add up to 1.4") {
 		t.Errorf("two large shares: %v", mistakes)
 	}
 }

@@ -20,19 +20,19 @@ import (
 // format is the version of the file format.
 const format = 1
 
-// maxFile bounds the size of an algorithm file.
+// maxFile limits the size of an algorithm file.
 const maxFile = 256 << 10
 
-// Parse reads an algorithm file and finds every error in it, each with its
-// line. The File is nil where there are any.
+// Parse reads an algorithm file and finds every error in it, with its line. The File is
+// nil if there are errors.
 func Parse(file string, text []byte) (*File, []Mistake) {
 	if folder.HasList(text) {
-		return nil, []Mistake{{File: file, Line: 1, Msg: "the file has the list of a folder, which molrun writes itself: remove it from the end"}}
+		return nil, []Mistake{{File: file, Line: 1, Msg: "the file ends with a list of folder files, which only molrun writes: remove it"}}
 	}
 	return parseFile(file, text, nil)
 }
 
-// ParseFolder reads the algorithm file of a folder that has one.
+// ParseFolder reads the algorithm file of a folder.
 func ParseFolder(file string, f *folder.Folder) (*File, []Mistake) {
 	text, err := f.ReadFile(folder.Main)
 	if err != nil {
@@ -55,14 +55,14 @@ func parseStored(file string, source []byte) (*File, []Mistake) {
 
 func parseFile(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
 	if len(text) > maxFile {
-		return nil, []Mistake{{File: file, Line: 1, Msg: fmt.Sprintf("the file has %d bytes; an algorithm file may have %d", len(text), maxFile)}}
+		return nil, []Mistake{{File: file, Line: 1, Msg: fmt.Sprintf("the file has %d bytes; the limit for algorithm files is %d", len(text), maxFile)}}
 	}
 	r := tomltree.Parse(text)
 	a := &File{Path: file, Source: slices.Clone(text), Folder: f}
 	if r.Root != nil && readFormat(r) {
 		readFile(r, a)
 	}
-	if wrong := r.Mistakes(); len(wrong) > 0 {
+	if wrong := r.Errors(); len(wrong) > 0 {
 		mistakes := make([]Mistake, len(wrong))
 		for i, m := range wrong {
 			mistakes[i] = Mistake{File: file, Line: m.Line, Msg: m.Msg}
@@ -78,22 +78,23 @@ func parseFile(file string, text []byte, f *folder.Folder) (*File, []Mistake) {
 	return a, nil
 }
 
-// readFormat reports whether this program understands the rest of the file.
+// readFormat reads the format version. It reports whether this program can read the rest
+// of the file.
 func readFormat(r *tomltree.Reader) bool {
 	n := r.Root.Member("format")
 	if n == nil {
-		r.Mistakef(1, "format is missing: begin the file with format = %d", format)
+		r.Errorf(1, "format is missing: begin the file with format = %d", format)
 		return true
 	}
 	version, ok := r.Integer(n, "format")
 	switch {
 	case n.Kind != strictjson.Number:
-		r.Mistakef(n.Line, "format must be a number, got %s", tomltree.KindName(n.Kind))
+		r.Errorf(n.Line, "format must be a number, got %s", tomltree.KindName(n.Kind))
 	case ok && version > format:
-		r.Mistakef(n.Line, "format %d is newer than this molrun reads (%d): upgrade molrun", version, format)
+		r.Errorf(n.Line, "format %d is newer than this version of molrun can read (%d): upgrade molrun", version, format)
 		return false
 	case ok && version < format:
-		r.Mistakef(n.Line, "format must be %d, got %d", format, version)
+		r.Errorf(n.Line, "format must be %d, got %d", format, version)
 	}
 	return true
 }
@@ -127,7 +128,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.ExpectedSeconds, a.SecondsPerSize = readExpected(r)
 	a.Placement = readPlacement(r)
 	a.Sandbox = readSandbox(r)
-	readPlace(r, &a.Sandbox)
+	readProgramSource(r, &a.Sandbox)
 	a.programs = readPrograms(r)
 	c := commandReader{
 		Reader: r, parameters: a.Parameters, derived: a.relations.derived, allowed: command.Placeholders,
@@ -151,16 +152,16 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.shown = readShown(r)
 	a.Outputs = results.ReadOutputs(r)
 	a.Views = results.ReadViews(r, a.Outputs)
-	a.Metrics.TakeScales(a.Views)
+	a.Metrics.ApplyScales(a.Views)
 	a.Example = readExample(r, a)
 }
 
-// checkComparable checks that metrics name parameters in same.
+// checkComparable checks that the names in the same key of metrics are parameters.
 func checkComparable(r *tomltree.Reader, a *File) {
 	for _, m := range a.Metrics {
 		for i, name := range m.Same {
 			if a.Parameters.Named(name) == nil {
-				r.Mistakef(r.Root.Member("metrics").Member(m.Name).Member("same").Items[i].Line, "%q in same of the metric %q is no parameter", name, m.Name)
+				r.Errorf(r.Root.Member("metrics").Member(m.Name).Member("same").Items[i].Line, "%q in same of the metric %q is not a parameter", name, m.Name)
 			}
 		}
 	}
@@ -174,14 +175,14 @@ func readSandbox(r *tomltree.Reader) protocol.Sandbox {
 	s := protocol.Sandbox{Read: r.Texts(t, "read"), Network: r.Flag(t, "network"), Required: r.Flag(t, "required")}
 	for i, path := range s.Read {
 		if !filepath.IsAbs(path) {
-			r.Mistakef(t.Member("read").Items[i].Line, "%q in sandbox.read must be an absolute path", path)
+			r.Errorf(t.Member("read").Items[i].Line, "%q in sandbox.read must be an absolute path", path)
 		}
 	}
 	return s
 }
 
-// readPlacement reads where on a cluster the jobs go. The configuration says
-// which options are allowed; an algorithm with others is not ready.
+// readPlacement reads where jobs run on a cluster. The configuration determines which
+// options are allowed; an algorithm that uses others is not ready.
 func readPlacement(r *tomltree.Reader) placement.Placement {
 	t := r.Table(r.Root, "slurm")
 	if t == nil {
@@ -192,7 +193,7 @@ func readPlacement(r *tomltree.Reader) placement.Placement {
 		Constraint: r.Line(t, "constraint"), Options: r.Texts(t, "options"),
 	}
 	if field, msg := p.Check(); field != "" {
-		r.Mistakef(t.Member(field).Line, "%s: %s", field, msg)
+		r.Errorf(t.Member(field).Line, "%s: %s", field, msg)
 	}
 	return p
 }

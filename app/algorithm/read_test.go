@@ -27,7 +27,8 @@ func parseOK(t testing.TB, text string) *File {
 	return a
 }
 
-// checkMistakes compares lines and parts of messages, given as "line: part".
+// checkMistakes compares the errors in a file with the expected ones, given as "line:
+// part of message".
 func checkMistakes(t *testing.T, text string, want ...string) {
 	t.Helper()
 	a, mistakes := Parse("demo.toml", []byte(text))
@@ -44,7 +45,7 @@ func checkMistakes(t *testing.T, text string, want ...string) {
 	}
 }
 
-// Every mistake that a file can have, with its line. The text follows head and
+// Tests every error that a file can have, with its line. The text follows head, so it
 // begins at line 5.
 func TestMistakesBelowHead(t *testing.T) {
 	const parameter = "[[parameters]]\nname = \"n\"\ntype = \"integer\"\n" // lines 5 to 7
@@ -53,17 +54,17 @@ func TestMistakesBelowHead(t *testing.T) {
 		want       []string
 	}{
 		{"unknown key", "retris = 1", []string{`5: unknown key "retris" in this file; did you mean "retries"?`}},
-		{"unknown key like no other", "zzzzzzzzzzzzz = 1", []string{"5: known are format, type"}},
+		{"unknown key like no other", "zzzzzzzzzzzzz = 1", []string{"5: valid keys are format, type"}},
 		{"top key in a table", "[resources]\ncpus = 1\nretries = 2", []string{`7: "retries" does not belong to [resources]: move it above`}},
 		{"text for a flag", `default = "yes"`, []string{"5: default must be true or false, got a text"}},
 		{"title of two lines", `title = "a\nb"`, []string{"5: title must be one line"}},
 		{"number in a list of texts", "cite = [\n\"a\",\n7]", []string{"7: each of cite must be a text"}},
 		{"unknown executor", `executor = "pbs"`, []string{`5: executor must be "any", "local" or "slurm", got "pbs"`}},
 		{"partition that no cluster has", "[slurm]\nqos = \"a\"\npartition = \"a b\"", []string{`7: partition: "a b" is not`}},
-		{"option that is none", "[slurm]\noptions = [\"nice\"]", []string{`6: options: "nice" is no option`}},
-		{"option of two words", "[slurm]\noptions = [\"--nice 5\"]", []string{`6: options: "--nice 5" is no option`}},
-		{"option that molrun sets", "[slurm]\noptions = [\"--output=/tmp/x\"]", []string{"6: options: --output is not for files to set"}},
-		{"option that molrun sets, cut off", "[slurm]\noptions = [\"--expor=ALL\"]", []string{"6: options: --expor is not for files to set, since molrun does it (--export)"}},
+		{"option that is none", "[slurm]\noptions = [\"nice\"]", []string{`6: options: "nice" is not an option`}},
+		{"option of two words", "[slurm]\noptions = [\"--nice 5\"]", []string{`6: options: "--nice 5" is not an option`}},
+		{"option that molrun sets", "[slurm]\noptions = [\"--output=/tmp/x\"]", []string{"6: options: --output can't be set here"}},
+		{"option that molrun sets, cut off", "[slurm]\noptions = [\"--expor=ALL\"]", []string{"6: options: --expor can't be set here, because molrun sets it (--export)"}},
 		{"negative retries", `retries = -1`, []string{"5: retries must be between 0 and 100, got -1"}},
 		{"fraction of a retry", `retries = 1.5`, []string{"5: retries must be a whole number"}},
 		{"no length of time", `max_runtime = "soon"`, []string{"5: max_runtime"}},
@@ -77,26 +78,26 @@ func TestMistakesBelowHead(t *testing.T) {
 
 		{"both command and steps", "[[steps]]\ncommand = [\"true\"]", []string{"4: write either command or [[steps]]"}},
 		{"empty sandbox path", "[sandbox]\nread = [\"tools\"]", []string{`6: "tools" in sandbox.read must be an absolute path`}},
-		{"variable's name", "[env]\n\"A-B\" = \"x\"", []string{`6: "A-B" is no name of an environment variable`}},
+		{"variable's name", "[env]\n\"A-B\" = \"x\"", []string{`6: "A-B" is not a valid name for an environment variable`}},
 		{"variable's value", "[env]\nA = [1]", []string{"6: A must be a text, got a list"}},
-		{"variable without value", parameter + "[env]\nA = \"{settings.n}\"", []string{`9: the setting "n" may have no value`}},
+		{"variable without value", parameter + "[env]\nA = \"{settings.n}\"", []string{`9: the setting "n" can be unset`}},
 
 		{"unsafe name", "[[parameters]]\nname = \"a b\"\ntype = \"string\"", []string{`6: name "a b" is not allowed`}},
-		{"parameter twice", parameter + parameter, []string{`8: the parameter "n" is there twice, first at line 5`}},
+		{"parameter twice", parameter + parameter, []string{`8: the parameter "n" is defined twice, first at line 5`}},
 		{"parameters as a table", "[parameters]\nname = \"n\"", []string{"5: parameters must be a list"}},
 		{"no type", "[[parameters]]\nname = \"n\"", []string{"5: type is missing"}},
 		{"unknown type", "[[parameters]]\nname = \"n\"\ntype = \"strng\"", []string{`7: unknown type "strng"; did you mean "string"?`}},
 		{"unknown type among others", "[[parameters]]\nname = \"n\"\ntype = [\"string\",\n\"float\"]", []string{`8: unknown type "float"`}},
 		{"unknown word", parameter + "minimun = 1", []string{`8: unknown key "minimun"; did you mean "minimum"?`}},
-		{"unknown word like no other", parameter + "wobblyhyphenation = 1", []string{"8: neither a parameter's own"}},
+		{"unknown word like no other", parameter + "wobblyhyphenation = 1", []string{"8: neither a parameter key"}},
 		{"unknown word below", "[[parameters]]\nname = \"n\"\ntype = \"array\"\nitems = { type = \"string\",\nminLenght = 1 }", []string{`9: unknown key "minLenght"; did you mean "minLength"?`}},
 		{"unknown word below properties", "[[parameters]]\nname = \"n\"\ntype = \"object\"\nproperties.a.tipe = \"string\"", []string{`8: unknown key "tipe"; did you mean "type"?`}},
-		{"word of another type", parameter + "minLength = 1", []string{"8: minLength says nothing about a value of type integer"}},
+		{"word of another type", parameter + "minLength = 1", []string{"8: minLength has no effect on a value of type integer"}},
 		{"word with a wrong value", parameter + "minimum = \"1\"", []string{"8: minimum must be a number, got text"}},
 		{"multiple of nothing", parameter + "multipleOf = 0", []string{"8: multipleOf must be more than 0, got 0"}},
 		{"limits that cross", parameter + "minimum = 5\nmaximum = 2", []string{"8: minimum 5 is above maximum 2"}},
-		{"bad pattern", "[[parameters]]\nname = \"n\"\ntype = \"string\"\npattern = \"(\"", []string{"8: pattern is no regular expression: missing closing )"}},
-		{"bad pattern below", "[[parameters]]\nname = \"n\"\ntype = \"object\"\npatternProperties = { \"[\" = {} }", []string{"8: pattern is no regular expression"}},
+		{"bad pattern", "[[parameters]]\nname = \"n\"\ntype = \"string\"\npattern = \"(\"", []string{"8: pattern is not a valid regular expression: missing closing )"}},
+		{"bad pattern below", "[[parameters]]\nname = \"n\"\ntype = \"object\"\npatternProperties = { \"[\" = {} }", []string{"8: pattern is not a valid regular expression"}},
 		{"reference to elsewhere", "[[parameters]]\nname = \"n\"\n\"$ref\" = \"https://example.org/x\"", []string{"5: is not in this file"}},
 		{"required members", "[[parameters]]\nname = \"n\"\ntype = \"object\"\nrequired = [\"a\"]", []string{"8: for members of an object write allOf"}},
 		{"required with default", parameter + "required = true\ndefault = 1", []string{"9: a required parameter needs no default"}},
@@ -105,41 +106,41 @@ func TestMistakesBelowHead(t *testing.T) {
 		{"default with a bad item", "[[parameters]]\nname = \"n\"\ntype = \"array\"\nitems = { type = \"integer\" }\ndefault = [1,\n\"x\"]", []string{"10: the default must be a whole number"}},
 		{"choice that cannot be", "[[parameters]]\nname = \"n\"\ntype = \"string\"\nenum = [\"a\",\n5]", []string{"9: this value can never be chosen: it must be text"}},
 		{"no extension", "[[parameters]]\nname = \"n\"\nfile = []", []string{"7: file needs at least one extension"}},
-		{"extension without dot", "[[parameters]]\nname = \"n\"\nfile = [\".a\", \"pdb\"]", []string{`7: "pdb" is no extension`}},
-		{"default of a file", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\ndefault = \"x\"", []string{"8: a file has no default"}},
-		{"word for a file", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\nminLength = 1", []string{"8: minLength says nothing about a file"}},
+		{"extension without dot", "[[parameters]]\nname = \"n\"\nfile = [\".a\", \"pdb\"]", []string{`7: "pdb" is not a file extension`}},
+		{"default of a file", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\ndefault = \"x\"", []string{"8: a file cannot have a default"}},
+		{"word for a file", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\nminLength = 1", []string{"8: minLength does not apply to a file"}},
 		{"unknown key of a file", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\nhlep = \"x\"", []string{`8: unknown key "hlep"; did you mean "help"?`}},
 
 		{"no CPU", "[resources]\ncpus = 0", []string{"6: cpus must be between 1 and"}},
 		{"CPUs from nothing", "[resources]\ncpus = \"{settings.x}\"", []string{`6: no parameter is named "x"`}},
 		{"CPUs from a near name", parameter + "[resources]\ncpus = \"{settings.m}\"", []string{`9: no parameter is named "m"; did you mean "n"?`}},
 		{"CPUs from a text", parameter + "default = 1\n[resources]\ncpus = \"{settings.n}x\"", []string{`10: cpus must be a number or "{settings.NAME}"`}},
-		{"CPUs that may be missing", parameter + "[resources]\ncpus = \"{settings.n}\"", []string{`9: cpus comes from the parameter "n", which may have no value`}},
+		{"CPUs that may be missing", parameter + "[resources]\ncpus = \"{settings.n}\"", []string{`9: cpus comes from the parameter "n", which can be unset`}},
 		{"CPUs of another type", "[[parameters]]\nname = \"n\"\ntype = \"number\"\ndefault = 1\n[resources]\ncpus = \"{settings.n}\"", []string{`10: cpus comes from the parameter "n", whose type must be "integer"`}},
 		{"CPUs of a bad default", parameter + "default = 0\n[resources]\ncpus = \"{settings.n}\"", []string{`10: cpus comes from the parameter "n", whose default must be a whole number from 1 to`}},
-		{"no size", "[resources]\nmemory = \"lots\"", []string{`6: memory = "lots" is neither an amount nor an expression: unknown name lots; a setting is settings.NAME (at letter 1); write a size like "500MB"`}},
+		{"no size", "[resources]\nmemory = \"lots\"", []string{`6: memory = "lots" is neither an amount nor an expression: unknown name lots; write settings.NAME for a setting (at character 1); write a size like "500MB"`}},
 		{"ambiguous size", "[resources]\nmemory = \"2G\"", []string{`6: memory = "2G" is neither an amount nor an expression: bad number syntax`}},
 		{"size not a number", "[resources]\nmemory = \"nan\"", []string{`6: memory = "nan" is neither an amount nor an expression`}},
 		{"negative size", "[resources]\nmemory = -1", []string{"6: memory must be between 0 and"}},
 		{"GPUs from a file", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\n[resources]\ngpus = \"{settings.n}\"", []string{`9: gpus comes from the parameter "n", whose type must be "integer"`}},
 
-		{"validator with output", "[validate]\ncommand = [\"{molrun}\", \"{out}\"]", []string{"6: {out} means nothing here"}},
+		{"validator with output", "[validate]\ncommand = [\"{molrun}\", \"{out}\"]", []string{"6: {out} is not available here"}},
 
 		{"metric without pattern", "[metrics]\na = { file = \"x\" }", []string{`6: the metric "a" needs both file and pattern`}},
-		{"metric of nothing", "[metrics]\na = {}", []string{`6: the metric "a" says nothing`}},
+		{"metric of nothing", "[metrics]\na = {}", []string{`6: the metric "a" is empty`}},
 		{"metric as a text", "[metrics]\na = \"x\"", []string{"6: a must be a table"}},
-		{"metric's name", "[metrics]\n\"a b\" = { title = \"x\" }", []string{`6: "a b" is no name of a metric`}},
+		{"metric's name", "[metrics]\n\"a b\" = { title = \"x\" }", []string{`6: "a b" is not a valid name for a metric`}},
 		{"metric outside", "[metrics]\na = { file = \"../x\", pattern = \"(a)\" }", []string{`6: file "../x" must be a path below the output folder`}},
 		{"metric without group", "[metrics]\na = { file = \"x\", pattern = \"a\" }", []string{"6: pattern needs a group"}},
-		{"metric's bad pattern", "[metrics]\na = { file = \"x\", pattern = \"(\" }", []string{"6: pattern is no regular expression"}},
+		{"metric's bad pattern", "[metrics]\na = { file = \"x\", pattern = \"(\" }", []string{"6: pattern is not a valid regular expression"}},
 		{"metric's better", "[metrics]\na = { title = \"x\", better = \"more\" }", []string{`6: better must be "higher" or "lower"`}},
-		{"metric's same", "[metrics]\na = { title = \"x\", same = [\"nothing\"] }", []string{`6: "nothing" in same of the metric "a" is no parameter`}},
+		{"metric's same", "[metrics]\na = { title = \"x\", same = [\"nothing\"] }", []string{`6: "nothing" in same of the metric "a" is not a parameter`}},
 		{"metric's rank", "[metrics]\na = { rank = \"first\" }", []string{"6: rank must be true or false"}},
-		{"two metrics that rank", "[metrics]\na = { rank = true }\nb = { rank = false }\nc = { rank = true }", []string{"8: a has rank = true already"}},
+		{"two metrics that rank", "[metrics]\na = { rank = true }\nb = { rank = false }\nc = { rank = true }", []string{"8: a already has rank = true"}},
 		{"unknown metric key", "[metrics]\na = { titel = \"x\" }", []string{`6: unknown key "titel" in a; did you mean "title"?`}},
 
 		{"failure of no words", "[[failures]]\npattern = \"a\"\nmessage = \" \"", []string{"7: message must say what happened"}},
-		{"failure's bad pattern", "[[failures]]\npattern = \"(\"\nmessage = \"a\"", []string{"6: pattern is no regular expression"}},
+		{"failure's bad pattern", "[[failures]]\npattern = \"(\"\nmessage = \"a\"", []string{"6: pattern is not a valid regular expression"}},
 		{"failure's missing group", "[[failures]]\npattern = \"(a)\"\nmessage = \"$1 $2\"", []string{"7: $2 in message: pattern has 1 group"}},
 		{"failure's huge group", "[[failures]]\npattern = \"(a)\"\nmessage = \"${99999999999999999999}\"", []string{"7: ${99999999999999999999} in message"}},
 
@@ -148,7 +149,7 @@ func TestMistakesBelowHead(t *testing.T) {
 		{"example lacks a setting", parameter + "required = true\n[example]\nsettings = {}", []string{"10: the example's settings: n is required"}},
 		{"example's file elsewhere", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\n[example]\nsettings = { n = \"example:../x.a\" }", []string{"9: must be example:NAME"}},
 		{"example's file of another kind", "[[parameters]]\nname = \"n\"\nfile = [\".a\"]\n[example]\nsettings = { n = \"example:x.b\" }", []string{"9: must be example:NAME"}},
-		{"expected file outside", "[example]\nsettings = {}\nexpect = { files = [\"/etc/passwd\"] }", []string{`7: "/etc/passwd" is no path below`}},
+		{"expected file outside", "[example]\nsettings = {}\nexpect = { files = [\"/etc/passwd\"] }", []string{`7: "/etc/passwd" is not a path below`}},
 		{"expected range", "[example]\nsettings = {}\nexpect.metrics.a = [2, 1]", []string{"7: a must be a range of two numbers"}},
 		{"unknown expectation", "[example]\nsettings = {}\nexpect = { metric = {} }", []string{`7: unknown key "metric" in expect; did you mean "metrics"?`}},
 
@@ -167,7 +168,7 @@ func TestMistakesInHead(t *testing.T) {
 		want       []string
 	}{
 		{"nothing", "", []string{"1: format is missing", "1: type is missing", "1: version is missing", "1: nothing to run"}},
-		{"newer format", "format = 2\nnews = 1", []string{"1: format 2 is newer than this molrun reads (1): upgrade molrun"}},
+		{"newer format", "format = 2\nnews = 1", []string{"1: format 2 is newer than this version of molrun can read (1): upgrade molrun"}},
 		{"older format", strings.Replace(head, "format = 1", "format = 0", 1), []string{"1: format must be 1, got 0"}},
 		{"format as a text", strings.Replace(head, "format = 1", `format = "1"`, 1), []string{"1: format must be a number"}},
 		{"unsafe type", strings.Replace(head, "demo", "../x", 1), []string{`2: type "../x" is not allowed`}},
@@ -182,7 +183,7 @@ func TestMistakesInHead(t *testing.T) {
 	}
 }
 
-// The text follows three lines and begins at line 4.
+// The text follows three lines, so it begins at line 4.
 func TestMistakesInCommands(t *testing.T) {
 	const top = "format = 1\ntype = \"demo\"\nversion = \"1\"\n"
 	const parameters = "\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n[[parameters]]\nname = \"pdb\"\nfile = [\".pdb\"]\n" +
@@ -194,27 +195,27 @@ func TestMistakesInCommands(t *testing.T) {
 		{"empty command", `command = []`, []string{"4: command needs at least the name of a program"}},
 		{"empty program", `command = [""]`, []string{"4: command must begin with the name of a program"}},
 		{"relative program", `command = ["bin/x"]`, []string{`4: the program "bin/x" must be a plain name`}},
-		{"setting as program", `command = ["{settings.opt}"]`, []string{`4: the setting "opt" may have no value`, "4: a setting cannot choose the program"}},
+		{"setting as program", `command = ["{settings.opt}"]`, []string{`4: the setting "opt" can be unset`, "4: a setting cannot choose the program"}},
 		{"conditional program", `command = [{ if = "settings.opt", args = ["a"] }]`, []string{"4: command must begin with the name of a program"}},
 		{"number as an element", "command = [\"a\",\n5]", []string{"5: each of command must be a text in quotes"}},
 		{"unknown placeholder", "command = [\"a\",\n\"{outt}\"]", []string{"5: unknown placeholder {outt}; did you mean {out}?"}},
-		{"placeholder like no other", `command = ["awk", "{print $1}"]`, []string{"4: unknown placeholder {print $1}; where a brace is meant as text, write it twice"}},
+		{"placeholder like no other", `command = ["awk", "{print $1}"]`, []string{"4: unknown placeholder {print $1}; double a literal brace"}},
 		{"misspelled kind", `command = ["a", "{setings.opt}"]`, []string{"4: unknown placeholder {setings.opt}; did you mean {settings.opt}?"}},
 		{"kind without name", `command = ["a", "{settings}", "{files.}"]`, []string{"4: {settings} needs the name", "4: {files.} needs the name"}},
-		{"open brace", `command = ["a", "{out"]`, []string{`4: a brace without its partner in "{out"`}},
-		{"closing brace", `command = ["a", "out}"]`, []string{`4: a brace without its partner in "out}"`}},
+		{"open brace", `command = ["a", "{out"]`, []string{`4: unmatched brace in "{out"`}},
+		{"closing brace", `command = ["a", "out}"]`, []string{`4: unmatched brace in "out}"`}},
 		{"unknown setting", `command = ["a", "{settings.opd}"]`, []string{`4: no parameter is named "opd"; did you mean "opt"?`}},
 		{"unknown file", `command = ["a", "{files.zzzzzzz}"]`, []string{`4: no parameter is named "zzzzzzz"`}},
-		{"file that is none", `command = ["a", { if = "settings.opt", args = ["{files.opt}"] }]`, []string{`4: the parameter "opt" is no file: write {settings.opt}`}},
+		{"file that is none", `command = ["a", { if = "settings.opt", args = ["{files.opt}"] }]`, []string{`4: the parameter "opt" is not a file: write {settings.opt}`}},
 		{"setting that is a file", `command = ["a", { if = "settings.pdb", args = ["{settings.pdb}"] }]`, []string{`4: the parameter "pdb" is a file: write {files.pdb}`}},
-		{"optional setting", `command = ["a", "{settings.opt}"]`, []string{`4: the setting "opt" may have no value: put it into { if = "settings.opt"`}},
-		{"optional file", `command = ["a", "{files.pdb}"]`, []string{`4: the setting "pdb" may have no value`}},
-		{"setting that may be null", `command = ["a", "{settings.nul}"]`, []string{`4: the setting "nul" may have no value`}},
-		{"optional within another if", `command = ["a", { if = "settings.pdb", args = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
+		{"optional setting", `command = ["a", "{settings.opt}"]`, []string{`4: the setting "opt" can be unset: put it into { if = "settings.opt"`}},
+		{"optional file", `command = ["a", "{files.pdb}"]`, []string{`4: the setting "pdb" can be unset`}},
+		{"setting that may be null", `command = ["a", "{settings.nul}"]`, []string{`4: the setting "nul" can be unset`}},
+		{"optional within another if", `command = ["a", { if = "settings.pdb", args = ["{settings.opt}"] }]`, []string{`4: the setting "opt" can be unset`}},
 		{"if without args", `command = ["a", { if = "settings.opt" }]`, []string{"4: a conditional part needs both"}},
 		{"args without if", `command = ["a", { args = ["x"] }]`, []string{"4: a conditional part needs both"}},
 		{"if of an unknown setting", `command = ["a", { if = "settings.opd", args = [] }]`, []string{`4: no parameter is named "opd"`}},
-		{"if of no setting", `command = ["a", { if = "opt", args = [] }]`, []string{`4: if = "opt": unknown name opt; did you mean settings.opt? (at letter 1)`}},
+		{"if of no setting", `command = ["a", { if = "opt", args = [] }]`, []string{`4: if = "opt": unknown name opt; did you mean settings.opt? (at character 1)`}},
 		{"if of another kind", `command = ["a", { if = true, args = [] }]`, []string{"4: if must be a text"}},
 		{"unknown key beside if", `command = ["a", { if = "settings.opt", args = [], els = [] }]`, []string{`4: unknown key "els" in this part of command; did you mean "else"?`}},
 		{"number in args", `command = ["a", { if = "settings.opt", args = [1] }]`, []string{"4: each of args must be a text"}},
@@ -223,10 +224,10 @@ func TestMistakesInCommands(t *testing.T) {
 		{"output above", "command = [\"a\"]\nstdout = \"{out}/../x\"", []string{"5: stdout must be a file below"}},
 		{"output to the folder", "command = [\"a\"]\nstdout = \"{out}/\"", []string{"5: stdout must be a file below"}},
 		{"output by a setting", "command = [\"a\"]\nstdout = \"{out}/{settings.nul}\"", []string{"5: stdout must be a file below"}},
-		{"no step", "steps = []", []string{"4: [[steps]] has no step"}},
+		{"no step", "steps = []", []string{"4: [[steps]] is empty"}},
 		{"steps of one name", "[[steps]]\nname = \"a\"\ncommand = [\"a\"]\n[[steps]]\nname = \"a\"\ncommand = [\"a\"]", []string{`7: two steps are named "a"`}},
-		{"steps of one output", "[[steps]]\ncommand = [\"a\"]\nstdout = \"{out}/x\"\n[[steps]]\ncommand = [\"a\"]\nstdout = \"{out}/x\"", []string{"9: an earlier step writes to {out}/x too"}},
-		{"stdout beside steps", "stdout = \"{out}/x\"\n[[steps]]\ncommand = [\"a\"]", []string{"4: stdout belongs into one of the [[steps]]"}},
+		{"steps of one output", "[[steps]]\ncommand = [\"a\"]\nstdout = \"{out}/x\"\n[[steps]]\ncommand = [\"a\"]\nstdout = \"{out}/x\"", []string{"9: an earlier step also writes to {out}/x"}},
+		{"stdout beside steps", "stdout = \"{out}/x\"\n[[steps]]\ncommand = [\"a\"]", []string{"4: stdout belongs in one of the [[steps]]"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkMistakes(t, top+tt.command+parameters, tt.want...) })
@@ -325,7 +326,7 @@ properties = { children = { type = "array", items = { "$dynamicRef" = "#node" } 
 `)
 	used := map[string]bool{}
 	for _, word := range schema.Words() {
-		used[word] = word == "title" || word == "default" || word == "required" // below a property
+		used[word] = word == "title" || word == "default" || word == "required" // used below a property
 		for _, p := range a.Parameters {
 			used[word] = used[word] || strings.Contains(string(p.Schema), `"`+word+`":`)
 		}

@@ -14,15 +14,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// formatReference is the documentation of algorithm files.
+// formatReference returns the documentation of algorithm files.
 func formatReference(t *testing.T) string {
 	t.Helper()
 	text := must.Read(t, "../../web/docs/format.md")
 	return text
 }
 
-// TestSnippetsOfTheFormatReferenceAreCorrect parses every block of TOML. It
-// completes a part of a file with the required keys.
+// TestSnippetsOfTheFormatReferenceAreCorrect parses every TOML block, adding the required
+// keys to partial files.
 func TestSnippetsOfTheFormatReferenceAreCorrect(t *testing.T) {
 	blocks := regexp.MustCompile("(?ms)^```toml\n(.*?)^```").FindAllStringSubmatch(formatReference(t), -1)
 	whole := 0
@@ -51,7 +51,8 @@ func TestSnippetsOfTheFormatReferenceAreCorrect(t *testing.T) {
 	}
 }
 
-// parseBlock parses a file, in a folder with what it names if it names {folder}.
+// parseBlock parses an algorithm file. If the file uses {folder}, it creates a folder
+// with the files referred to.
 func parseBlock(t *testing.T, name, text string) (*File, []Mistake) {
 	t.Helper()
 	if !strings.Contains(text, "{folder}") {
@@ -71,8 +72,8 @@ func parseBlock(t *testing.T, name, text string) (*File, []Mistake) {
 	return ParseFolder(name, f)
 }
 
-// checkExpansion fills in the placeholders with all files, and with the
-// required ones alone, with those of which one is.
+// checkExpansion expands the placeholders twice: with all files, and with only the
+// required files and those of a one_of choice.
 func checkExpansion(t *testing.T, a *File) {
 	t.Helper()
 	paths := Paths{Work: "/w", Out: "/w/out", SettingsFile: "/w/settings.json", Program: "/molrun", Folder: "/folder", Files: map[string][]string{}}
@@ -116,7 +117,7 @@ func checkExpansion(t *testing.T, a *File) {
 	}
 }
 
-// propertiesBelow returns the names of the properties of a schema and of those below it.
+// propertiesBelow returns the names of all properties of a schema and its subschemas.
 func propertiesBelow(part *strictjson.Value) (names []string) {
 	for _, m := range part.Members {
 		if m.Name == "properties" {

@@ -18,8 +18,8 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Missing returns a sentence for each thing that is missing on the machine to run the
-// algorithm, none if it is ready. A validator always runs on this machine.
+// Missing returns a message for each thing that the machine lacks to run the algorithm,
+// none if the algorithm is ready. Validators always run on this machine.
 func (a *File) Missing(m placement.Machine) []string {
 	missing := []string{}
 	if a.Hidden != "" {
@@ -40,15 +40,15 @@ func (a *File) Missing(m placement.Machine) []string {
 				missing = noteMissing(missing, name)
 			}
 		}
-		missing = append(missing, a.missingPlace(m)...)
+		missing = append(missing, a.missingSandboxParts(m)...)
 	}
 	missing = append(missing, a.whereabouts.missingHere(m)...)
 	if msg := m.SandboxMissing(); a.Sandbox.Required && msg != "" {
 		switch {
 		case a.Sandbox.Image == "":
-			missing = append(missing, "its programs may only run in a sandbox, and there is none: "+msg)
+			missing = append(missing, "its programs require a sandbox, which is not available: "+msg)
 		case a.checker != nil && a.programOf(a.checker.command, m.Site) != "":
-			missing = append(missing, "the program that checks its settings, which is not of the image, may only run in a sandbox, and there is none: "+msg)
+			missing = append(missing, "its validator, which is not part of the image, requires a sandbox, which is not available: "+msg)
 		}
 	}
 	if a.checker != nil {
@@ -64,23 +64,23 @@ func (a *File) tooSmall(m placement.Machine) []string {
 	if !m.Local && m.CPUs == 0 && m.MemoryBytes == 0 && m.GPUCount() == 0 {
 		return nil
 	}
-	if n := a.resources.cpus.least(a.Parameters); m.CPUs > 0 && n > int64(m.CPUs) {
-		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "CPU"), m.CPUs))
+	if n := a.resources.cpus.minAmount(a.Parameters); m.CPUs > 0 && n > int64(m.CPUs) {
+		missing = append(missing, fmt.Sprintf("it needs at least %s, but there are only %d", unit.Count(int(n), "CPU"), m.CPUs))
 	}
-	if n := a.resources.memory.least(a.Parameters); m.MemoryBytes > 0 && n > m.MemoryBytes {
-		missing = append(missing, fmt.Sprintf("it needs at least %s of memory, and there are %s", unit.Bytes(n), unit.Bytes(m.MemoryBytes)))
+	if n := a.resources.memory.minAmount(a.Parameters); m.MemoryBytes > 0 && n > m.MemoryBytes {
+		missing = append(missing, fmt.Sprintf("it needs at least %s of memory, but there are only %s", unit.Bytes(n), unit.Bytes(m.MemoryBytes)))
 	}
-	if n := a.resources.gpus.least(a.Parameters); n > int64(m.GPUCount()) {
-		missing = append(missing, fmt.Sprintf("it needs at least %s, and there are %d", unit.Count(int(n), "GPU"), m.GPUCount()))
+	if n := a.resources.gpus.minAmount(a.Parameters); n > int64(m.GPUCount()) {
+		missing = append(missing, fmt.Sprintf("it needs at least %s, but there are only %d", unit.Count(int(n), "GPU"), m.GPUCount()))
 	}
 	if have := a.gpuMemoryOf(m); have > 0 && have < a.resources.gpuMemory/10*9 {
-		missing = append(missing, fmt.Sprintf("it needs GPUs with %s of memory, and there is one with %s", unit.Bytes(a.resources.gpuMemory), unit.Bytes(have)))
+		missing = append(missing, fmt.Sprintf("it needs GPUs with %s of memory, but one has only %s", unit.Bytes(a.resources.gpuMemory), unit.Bytes(have)))
 	}
 	return missing
 }
 
-// gpuMemoryOf returns the memory of the machine's smallest GPU, since a job may get any of
-// them; 0 if it does not matter or is not known.
+// gpuMemoryOf returns the memory of the machine's smallest GPU, because a job can be
+// assigned any of them. It is 0 if irrelevant or unknown.
 func (a *File) gpuMemoryOf(m placement.Machine) int64 {
 	if a.resources.gpuMemory == 0 || m.GPUMemory == nil || m.GPUCount() == 0 {
 		return 0
@@ -88,11 +88,11 @@ func (a *File) gpuMemoryOf(m placement.Machine) int64 {
 	return m.GPUMemory()
 }
 
-// missingProgram says why a program cannot run, "" if it can.
+// missingProgram explains why a program cannot run, "" if it can.
 func missingProgram(name string) string {
 	if filepath.IsAbs(name) {
 		if !isProgram(name) {
-			return fmt.Sprintf("the program %s is not there, or may not be run", name)
+			return fmt.Sprintf("the program %s does not exist or is not executable", name)
 		}
 		return ""
 	}
@@ -101,7 +101,7 @@ func missingProgram(name string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the program %s is not installed: no folder of PATH has it", name)
+	return fmt.Sprintf("the program %s is not installed: not found on PATH", name)
 }
 
 func isProgram(path string) bool {
@@ -109,13 +109,13 @@ func isProgram(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// Reach returns what the algorithm's programs may reach, the site's paths that they use and
-// the assets among it.
-func (a *File) Reach() protocol.Sandbox {
+// AccessibleSandbox returns the sandbox of the algorithm's programs, including the site paths that
+// they use and the assets.
+func (a *File) AccessibleSandbox() protocol.Sandbox {
 	may := a.Sandbox
 	may.Read, may.Conda = slices.Clone(may.Read), a.condaAt(a.site)
 	for _, name := range a.whereabouts.names {
-		if path := a.site[name]; path != "" { // else the job can't start
+		if path := a.site[name]; path != "" { // otherwise the job can't start
 			may.Read = append(may.Read, path)
 		}
 	}
@@ -128,8 +128,9 @@ func (a *File) Reach() protocol.Sandbox {
 	return may
 }
 
-// named returns the absolute paths that commands have as literal arguments, such as a script after its
-// interpreter. What a setting says is none: users write that.
+// named returns the absolute paths that are literal arguments of commands, such as a
+// script after its interpreter. Paths from settings are excluded, because users write
+// those.
 func (a *File) named() (paths []string) {
 	add := func(t command.Template) {
 		if text, plain := t.Literal(); plain && filepath.IsAbs(text) && filepath.Clean(text) == text && !slices.Contains(paths, text) {
@@ -154,24 +155,25 @@ func (a *File) named() (paths []string) {
 	return paths
 }
 
-// AssetPlace is where an asset is, or should be, and how to get it.
+// AssetPlace is the location of an asset and how to obtain it.
 type AssetPlace struct {
 	Name, Path string
-	Size       int64    // bytes; 0: unknown
-	From       string   // for people
-	Address    string   // of the file, on the web; "": none
-	Command    []string // makes it; nil: none
-	Wrong      string   // what is wrong with the file that is there, or that none is; "": nothing
+	Size       int64    // bytes; 0 if unknown
+	From       string   // where to obtain it, for people
+	Address    string   // URL of the file; "" if none
+	Command    []string // command that creates it; nil if none
+	Wrong      string   // why the file is missing or wrong; "" if it is fine
 }
 
-// AssetPlaces returns where the site has the assets, by the names of [site.paths].
+// AssetPlaces returns the locations of the assets, given the site's paths by the names of
+// [site.paths].
 func (a *File) AssetPlaces(site map[string]string) (places []AssetPlace, err error) {
 	for _, asset := range a.whereabouts.assets {
 		path := asset.pathAt(site)
 		if path == "" {
-			return nil, fmt.Errorf("%s needs [site.paths] to know where the asset %s is", a.Type, asset.Name)
+			return nil, fmt.Errorf("%s needs [site.paths] to locate the asset %s", a.Type, asset.Name)
 		}
-		p := AssetPlace{Name: asset.Name, Path: path, Size: asset.Size, From: asset.From, Address: asset.address, Wrong: asset.wrong(path)}
+		p := AssetPlace{Name: asset.Name, Path: path, Size: asset.Size, From: asset.From, Address: asset.address, Wrong: asset.problem(path)}
 		if p.Command, err = command.Argv(asset.fetch, &command.Values{Site: site}); err != nil {
 			return nil, err
 		}
@@ -183,25 +185,25 @@ func (a *File) AssetPlaces(site map[string]string) (places []AssetPlace, err err
 // SiteNames returns the names of [site.paths] that the algorithm uses.
 func (a *File) SiteNames() []string { return a.whereabouts.names }
 
-// DamagedAssets reads the assets that have a SHA-256 and says which have another, as far as
-// they are there.
+// DamagedAssets reads the assets that have a SHA-256, and returns a message for each one
+// that does not match. It skips missing assets.
 func (a *File) DamagedAssets(ctx context.Context, site map[string]string) (damaged []string) {
 	for _, asset := range a.whereabouts.assets {
 		path := asset.pathAt(site)
-		if asset.SHA256 == "" || path == "" || asset.wrong(path) != "" {
+		if asset.SHA256 == "" || path == "" || asset.problem(path) != "" {
 			continue
 		}
 		switch sum, _, err := digest.New().File(ctx, path); {
 		case err != nil:
 			damaged = append(damaged, fmt.Sprintf("%s at %s can't be read: %v", asset.Name, path, err))
 		case sum != asset.SHA256:
-			damaged = append(damaged, fmt.Sprintf("%s at %s has another SHA-256 than it should: get it again from %s", asset.Name, path, asset.From))
+			damaged = append(damaged, fmt.Sprintf("%s at %s has the wrong SHA-256: get it again from %s", asset.Name, path, asset.From))
 		}
 	}
 	return damaged
 }
 
-// programOf returns the program that a command begins with, "" if only the job says it.
+// programOf returns the program of a command, "" if it is known only when a job runs.
 func (a *File) programOf(argv []command.Argument, site map[string]string) string {
 	t := argv[0].Text
 	if name, plain := t.Literal(); plain {
@@ -217,11 +219,11 @@ func (a *File) programOf(argv []command.Argument, site map[string]string) string
 	return path
 }
 
-// interpreters are programs whose first argument is the script that they run.
+// interpreters matches programs whose first argument is a script to run.
 var interpreters = regexp.MustCompile(`^(sh|bash|dash|python[0-9.]*|perl|Rscript|julia|ruby|node)$`)
 
-// scriptOf returns the path of the script that an interpreter is to run, as far as the file and
-// the site say it; "" if there is none.
+// scriptOf returns the path of the script that an interpreter runs, "" if there is none
+// or the file and the site do not define it.
 func scriptOf(program string, argv []command.Argument, site map[string]string) string {
 	if !interpreters.MatchString(filepath.Base(program)) || len(argv) < 2 {
 		return ""
@@ -233,10 +235,10 @@ func scriptOf(program string, argv []command.Argument, site map[string]string) s
 	return path
 }
 
-// noteScript adds a script that is not on this machine.
+// noteScript adds a message if a script is missing from this machine.
 func noteScript(missing []string, path string) []string {
 	if _, err := os.Stat(path); err != nil {
-		return append(missing, fmt.Sprintf("the script %s is not there, which a command names", path))
+		return append(missing, fmt.Sprintf("the script %s, which a command runs, does not exist", path))
 	}
 	return missing
 }
@@ -246,11 +248,11 @@ var (
 	noPipe = regexp.MustCompile(`'[^']*'|"(?:[^"\\]|\\.)*"|\\.|\|\|`)
 )
 
-// Doubts says what commands may do and should not, a sentence for each step.
-func (a *File) Doubts() (texts []string) {
+// CommandWarnings returns a warning for each step whose command hides failures.
+func (a *File) CommandWarnings() (texts []string) {
 	for _, s := range a.steps {
 		if pipes(s.command) {
-			texts = append(texts, strings.TrimSuffix("the command of step "+s.name, " of step ")+" pipes programs in a shell, which hides that one before the last has failed: "+
+			texts = append(texts, strings.TrimSuffix("the command of step "+s.name, " of step ")+" pipes programs in a shell, which hides failures of all but the last: "+
 				`make each a step, with stdout and stdin, or begin with "bash", "-o", "pipefail", "-c"`)
 		}
 	}
@@ -272,10 +274,10 @@ func pipes(argv []command.Argument) bool {
 	return strings.Contains(noPipe.ReplaceAllString(said, ""), "|") && !strings.Contains(said, "pipefail")
 }
 
-// VersionProbe returns how the program is asked for its version, false if it can't be. program
-// is the path of this one.
+// VersionProbe returns the command that queries the program's version. ok is false if the
+// version can't be queried. program is the path of molrun itself.
 func (a *File) VersionProbe(program string) (probe validator.Probe, ok bool) {
-	if a.versionOf == nil || a.Sandbox.Image != "" { // the digest of an image says more
+	if a.versionOf == nil || a.Sandbox.Image != "" { // the digest of an image is more precise
 		return probe, false
 	}
 	probe, ok = a.commandProbe(a.versionOf.command, program)
@@ -283,9 +285,10 @@ func (a *File) VersionProbe(program string) (probe validator.Probe, ok bool) {
 	return probe, ok
 }
 
-// SelfTestProbe returns how to find out whether the program works where jobs run: by probe, else by
-// version_command, whose pattern must then match. It is false where neither is said, and for programs of an
-// image or of environment modules, which only a job enters.
+// SelfTestProbe returns the command that tests whether the program works where jobs run:
+// probe, otherwise version_command, whose pattern must then match. ok is false if there
+// is neither, and for programs of an image or of environment modules, which only jobs can
+// enter.
 func (a *File) SelfTestProbe(program string, site map[string]string) (probe validator.Probe, ok bool) {
 	if a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0 {
 		return probe, false
@@ -298,9 +301,10 @@ func (a *File) SelfTestProbe(program string, site map[string]string) (probe vali
 	return here.VersionProbe(program)
 }
 
-// commandProbe returns how a command is run, with the variables that are the same for every job.
+// commandProbe returns a Probe that runs a command with the environment variables that
+// are the same for every job.
 func (a *File) commandProbe(argv []command.Argument, program string) (probe validator.Probe, ok bool) {
-	home, _ := a.Folder.Path() // where it is not kept, no command can name it
+	home, _ := a.Folder.Path() // without a copy, no command can refer to it
 	values := &command.Values{Settings: &strictjson.Value{}, Site: a.site, Named: map[string]string{"folder": home, "molrun": program}}
 	var err error
 	if probe.Argv, err = command.Argv(argv, values); err != nil {
@@ -314,7 +318,7 @@ func (a *File) commandProbe(argv []command.Argument, program string) (probe vali
 			probe.Env = append(probe.Env, v.name+"="+text)
 		}
 	}
-	probe.Sandbox = a.Reach()
+	probe.Sandbox = a.AccessibleSandbox()
 	if home != "" {
 		probe.Sandbox.Read = append(probe.Sandbox.Read, home)
 	}

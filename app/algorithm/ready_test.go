@@ -23,26 +23,26 @@ func TestMissing(t *testing.T) {
 	tests := []struct {
 		name, command, more string
 		machine             placement.Machine
-		want                string // of the only sentence; "" none
+		want                string // the only message; "" if none
 	}{
 		{"there", `"prog"`, "", here, ""},
 		{"there by path", `"` + program + `"`, "", here, ""},
 		{"this program", `"{molrun}"`, "", here, ""},
 		{"not on PATH", `"nosuch"`, "", here, "the program nosuch is not installed"},
-		{"not at its path", `"/nosuch/prog"`, "", here, "the program /nosuch/prog is not there"},
+		{"not at its path", `"/nosuch/prog"`, "", here, "the program /nosuch/prog does not exist"},
 		{"no program", `"text"`, "", here, "the program text is not installed"},
-		{"folder", `"` + dir + `"`, "", here, "is not there, or may not be run"},
+		{"folder", `"` + dir + `"`, "", here, "does not exist or is not executable"},
 		{"elsewhere", `"nosuch"`, "[sandbox]\nread = [\"/nosuch\"]\n", elsewhere, ""},
-		{"sandbox", `"prog"`, "[sandbox]\nread = [\"" + dir + "\", \"/nosuch\"]\n", here, "/nosuch is not there"},
+		{"sandbox", `"prog"`, "[sandbox]\nread = [\"" + dir + "\", \"/nosuch\"]\n", here, "/nosuch, listed in the algorithm's [sandbox], does not exist"},
 		{"validator", `"nosuch"`, "[validate]\ncommand = [\"nosuch\"]\n", elsewhere, "the program nosuch is not installed"},
-		{"CPUs", `"prog"`, "[resources]\ncpus = 5\n", here, "it needs at least 5 CPUs, and there are 4"},
+		{"CPUs", `"prog"`, "[resources]\ncpus = 5\n", here, "it needs at least 5 CPUs, but there are only 4"},
 		{"least CPUs of a setting", `"prog"`, sized, here, "it needs at least 8 CPUs"},
 		{"least choice of a setting", `"prog"`, strings.Replace(sized, "minimum = 8", "enum = [16, 8]", 1), here, "it needs at least 8 CPUs"},
 		{"fewer CPUs by a setting", `"prog"`, strings.Replace(sized, "minimum = 8", "minimum = 1", 1), here, ""},
-		{"memory", `"prog"`, "[resources]\nmemory = \"16GiB\"\n", here, "it needs at least 16.0 GiB of memory, and there are 8.0 GiB"},
-		{"GPU", `"prog"`, "[resources]\ngpus = 2\n", here, "it needs at least 2 GPUs, and there are 1"},
+		{"memory", `"prog"`, "[resources]\nmemory = \"16GiB\"\n", here, "it needs at least 16.0 GiB of memory, but there are only 8.0 GiB"},
+		{"GPU", `"prog"`, "[resources]\ngpus = 2\n", here, "it needs at least 2 GPUs, but there are only 1"},
 		{"GPU of an unknown machine", `"prog"`, "[resources]\ngpus = 2\n", elsewhere, ""},
-		{"GPU of a cluster without", `"prog"`, "[resources]\ngpus = 2\n", placement.Machine{CPUs: 64}, "it needs at least 2 GPUs, and there are 0"},
+		{"GPU of a cluster without", `"prog"`, "[resources]\ngpus = 2\n", placement.Machine{CPUs: 64}, "it needs at least 2 GPUs, but there are only 0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,13 +69,13 @@ func TestPipesThatHideFailuresAreDoubtful(t *testing.T) {
 		`"awk", "{{ print | x }}"`:                             false,
 	} {
 		a := parseOK(t, strings.Replace(head, `"true"`, command, 1))
-		if got := a.Doubts(); len(got) > 0 != doubtful {
+		if got := a.CommandWarnings(); len(got) > 0 != doubtful {
 			t.Errorf("%s: %q", command, got)
 		}
 	}
 }
 
-// TestSandboxIsAContainerToo wants a sandbox on a machine without bubblewrap.
+// TestSandboxIsAContainerToo requires a sandbox on a machine without bubblewrap.
 func TestSandboxIsAContainerToo(t *testing.T) {
 	here := placement.Machine{Local: true, NoSandbox: func() string { return "bwrap is not on PATH" }}
 	const text = "format = 1\ntype = \"a\"\nversion = \"1\"\ncommand = [\"prog\"]\n[sandbox]\nrequired = true\n"
@@ -83,9 +83,9 @@ func TestSandboxIsAContainerToo(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{text + image, ""},
 		{text + image + "[validate]\ncommand = [\"{molrun}\", \"check\"]\n", ""},
-		{text + image + "[validate]\ncommand = [\"/bin/true\"]\n", "the program that checks its settings, which is not of the image, may only run in a sandbox, and there is none: bwrap is not on PATH"},
+		{text + image + "[validate]\ncommand = [\"/bin/true\"]\n", "its validator, which is not part of the image, requires a sandbox, which is not available: bwrap is not on PATH"},
 	} {
 		must.Equal(t, tt.text+": missing", strings.Join(parseOK(t, tt.text).Missing(here), "; "), tt.want)
 	}
-	must.Contain(t, "without an image", strings.Join(parseOK(t, text).Missing(here), "; "), "its programs may only run in a sandbox")
+	must.Contain(t, "without an image", strings.Join(parseOK(t, text).Missing(here), "; "), "its programs require a sandbox")
 }

@@ -14,13 +14,13 @@ import (
 	"molrun/app/base/unit"
 )
 
-// leastComputed is the least memory that is computed for a job.
+// leastComputed is the minimum for a computed amount of memory.
 const leastComputed = 64 << 20
 
-// defaultMemory is reserved for an algorithm that does not say what it needs.
+// defaultMemory is reserved for an algorithm that does not declare its memory.
 const defaultMemory = 1 << 30
 
-// What an algorithm may ask for; more is a typing error.
+// Upper limits for algorithm files; anything higher is a typing error.
 const (
 	maxCPUs   = 1 << 16
 	maxGPUs   = 1 << 10
@@ -30,17 +30,17 @@ const (
 // resources are the requirements that an algorithm file declares for its jobs.
 type resources struct {
 	cpus, memory, gpus resource
-	gpuMemory          int64 // bytes of each GPU; 0: any
+	gpuMemory          int64 // bytes per GPU; 0 for any
 }
 
-// resource is a fixed amount, one that a setting gives, or one that is computed.
+// resource is an amount that is fixed, taken from a setting, or computed.
 type resource struct {
 	amount  int64
-	setting string // "": fixed
-	suffix  string // behind the setting, as in "{settings.memory_gb}GiB"
+	setting string // "" if fixed
+	suffix  string // follows the setting, as in "{settings.memory_gb}GiB"
 
-	formula *expression.Expression // nil: none
-	unit    float64                // of its value
+	formula *expression.Expression // nil if not computed
+	unit    float64                // multiplies the value of the formula
 }
 
 func readResources(r *tomltree.Reader, parameters Parameters, known []derived) resources {
@@ -58,7 +58,7 @@ func readResources(r *tomltree.Reader, parameters Parameters, known []derived) r
 	if n := t.Member("gpu_memory"); n != nil && n.Kind == strictjson.String {
 		size, ok := parseBytes(n.Text)
 		if !ok || size == 0 {
-			r.Mistakef(n.Line, `gpu_memory %q is no size: write it like "24GiB"`, n.Text)
+			r.Errorf(n.Line, `gpu_memory %q is not a size: write it like "24GiB"`, n.Text)
 		}
 		all.gpuMemory = size
 	}
@@ -68,7 +68,7 @@ func readResources(r *tomltree.Reader, parameters Parameters, known []derived) r
 	return all
 }
 
-// readAmount reads a number or "{settings.NAME}" of a whole number.
+// readAmount reads a number, an integer "{settings.NAME}", or a formula.
 func readAmount(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node, what string, lowest, highest int64) resource {
 	if n.Kind != strictjson.String {
 		return resource{amount: r.Within(n, what, lowest, highest)}
@@ -79,7 +79,7 @@ func readAmount(r *tomltree.Reader, parameters Parameters, known []derived, n *t
 		return readFormula(r, parameters, known, n, what, 1)
 	}
 	if !ok || len(wrong) > 0 {
-		r.Mistakef(n.Line, `%s must be a number or "{settings.NAME}", got %q`, what, n.Text)
+		r.Errorf(n.Line, `%s must be a number or "{settings.NAME}", got %q`, what, n.Text)
 		return resource{}
 	}
 	from := resource{setting: name}
@@ -91,7 +91,7 @@ func readMemory(r *tomltree.Reader, parameters Parameters, known []derived, n *t
 	if n.Kind != strictjson.String {
 		i, ok := r.Integer(n, "memory")
 		if ok && (i < 0 || i > maxMemory) {
-			r.Mistakef(n.Line, "memory must be between 0 and %d bytes, got %d", int64(maxMemory), i)
+			r.Errorf(n.Line, "memory must be between 0 and %d bytes, got %d", int64(maxMemory), i)
 		}
 		return resource{amount: i}
 	}
@@ -111,11 +111,11 @@ func readMemory(r *tomltree.Reader, parameters Parameters, known []derived, n *t
 	if !strings.ContainsAny(n.Text, "{}") {
 		return readFormula(r, parameters, known, n, "memory", 1<<30)
 	}
-	r.Mistakef(n.Line, `memory %q is no size: write it like "500MB", "2GiB", a number of bytes, "{settings.NAME}" or "{settings.NAME}GiB"`, n.Text)
+	r.Errorf(n.Line, `memory %q is not a size: write it like "500MB", "2GiB", a number of bytes, "{settings.NAME}" or "{settings.NAME}GiB"`, n.Text)
 	return m
 }
 
-// readFormula reads an amount that is computed, in units.
+// readFormula reads a computed amount; units is the unit of its value.
 func readFormula(r *tomltree.Reader, parameters Parameters, known []derived, n *tomltree.Node, what string, units float64) resource {
 	e, err := expression.Parse(n.Text, namesOf(parameters, known))
 	if err != nil {
@@ -123,32 +123,32 @@ func readFormula(r *tomltree.Reader, parameters Parameters, known []derived, n *
 		if what == "memory" {
 			hint = `; write a size like "500MB", "2GiB" or "{settings.NAME}GiB"`
 		}
-		r.Mistakef(n.Line, "%s = %q is neither an amount nor an expression: %v%s", what, n.Text, err, hint)
+		r.Errorf(n.Line, "%s = %q is neither an amount nor an expression: %v%s", what, n.Text, err, hint)
 		return resource{}
 	}
 	if e.Kind != expression.Number && e.Kind != expression.Any {
-		r.Mistakef(n.Line, "%s = %q is no number", what, n.Text)
+		r.Errorf(n.Line, "%s = %q is not a number", what, n.Text)
 	}
 	for _, name := range needsOf(e, parameters, known) {
-		r.Mistakef(n.Line, "%s reads the parameter %q, which may have no value: make it required or give it a default", what, name)
+		r.Errorf(n.Line, "%s reads the parameter %q, which can be unset: make it required or give it a default", what, name)
 	}
 	return resource{formula: e, unit: units}
 }
 
-// checkReference checks the parameter that a resource comes from.
+// checkReference checks the parameter that a resource refers to.
 func checkReference(r *tomltree.Reader, parameters Parameters, n *tomltree.Node, what string, from resource, lowest, highest int64, types ...string) {
 	p := parameters.Named(from.setting)
 	switch {
 	case p == nil:
-		parameters.noteUnknown(r, n.Line, from.setting)
+		parameters.reportUnknown(r, n.Line, from.setting)
 	case len(p.File) > 0 || !p.compiled.IsOneOf(types...):
-		r.Mistakef(n.Line, "%s comes from the parameter %q, whose type must be %s", what, p.Name, tomltree.OrList(types))
+		r.Errorf(n.Line, "%s comes from the parameter %q, whose type must be %s", what, p.Name, tomltree.OrList(types))
 	case p.optional():
-		r.Mistakef(n.Line, "%s comes from the parameter %q, which may have no value: make it required or give it a default", what, p.Name)
+		r.Errorf(n.Line, "%s comes from the parameter %q, which can be unset: make it required or give it a default", what, p.Name)
 	case p.fallback != nil:
 		settings := &strictjson.Value{Kind: strictjson.Object, Members: []strictjson.Member{{Name: p.Name, Value: p.fallback}}}
 		if _, msg := from.amountOf(settings, lowest, highest); msg != "" {
-			r.Mistakef(n.Line, "%s comes from the parameter %q, whose default %s", what, p.Name, msg)
+			r.Errorf(n.Line, "%s comes from the parameter %q, whose default %s", what, p.Name, msg)
 		}
 	}
 }
@@ -163,21 +163,21 @@ func parseBytes(s string) (int64, bool) {
 	return int64(size), err == nil && size <= maxMemory
 }
 
-// computed returns the amount that the formula gives, or what is wrong with it.
+// computed returns the value of the formula, or an error message.
 func (r resource) computed(values expression.Values, lowest, highest int64) (int64, string) {
 	got, err := r.formula.Value(values)
 	if err != nil {
-		return 0, fmt.Sprintf("says what the job needs, which can't be computed (%s): %v", r.formula.Text, err)
+		return 0, fmt.Sprintf("determines the job's resources, which can't be computed (%s): %v", r.formula.Text, err)
 	}
 	n, isNumber := got.(float64)
 	n = max(math.Ceil(n*r.unit), float64(lowest))
 	if !isNumber || n > float64(highest) {
-		return 0, fmt.Sprintf("says what the job needs, and %s is %v, which is too much", r.formula.Text, got)
+		return 0, fmt.Sprintf("determines the job's resources, and %s is %v, which is too much", r.formula.Text, got)
 	}
 	return int64(n), ""
 }
 
-// settingPath returns the path of the setting that asks for the amount.
+// settingPath returns the path of the setting that determines the amount.
 func (r resource) settingPath() []any {
 	switch {
 	case r.formula != nil:
@@ -188,34 +188,34 @@ func (r resource) settingPath() []any {
 	return nil
 }
 
-// amountOf returns the amount for a job, or what is wrong with it.
+// amountOf returns the amount for a job, or an error message.
 func (r resource) amountOf(settings *strictjson.Value, lowest, highest int64) (int64, string) {
 	if r.setting == "" {
 		return r.amount, ""
 	}
 	v := settings.Member(r.setting)
 	if v == nil {
-		return 0, "is required: it says what the job needs"
+		return 0, "is required: it determines the job's resources"
 	}
 	if v.Kind == strictjson.Number && r.suffix == "" {
 		n, ok := v.Int()
 		if !ok || n < lowest || n > highest {
-			return 0, fmt.Sprintf("must be a whole number from %d to %d, got %s", lowest, highest, schema.Shown(v))
+			return 0, fmt.Sprintf("must be a whole number from %d to %d, got %s", lowest, highest, schema.ShortValue(v))
 		}
 		return n, ""
 	}
 	n, ok := parseBytes(command.ArgumentText(v) + r.suffix)
 	if !ok {
-		return 0, fmt.Sprintf("must be a size such as 2GiB, got %s%s", schema.Shown(v), r.suffix)
+		return 0, fmt.Sprintf("must be a size such as 2GiB, got %s%s", schema.ShortValue(v), r.suffix)
 	}
 	return n, ""
 }
 
-// tooMuch returns the faults of a job that needs more than there is, at the setting that
-// asks for it, and at files that it grows with.
-func (r resource) tooMuch(where, amounts string) []fault.Field {
+// exceeded returns the errors of a job that needs more than is available: one at the
+// setting that requests it, and one at each file that it depends on.
+func (r resource) exceeded(where, amounts string) []fault.Field {
 	msg := fmt.Sprintf("the job would need more than %s: %s", where, amounts)
-	faults := []fault.Field{{Loc: r.settingPath(), Type: "value", Msg: msg + "; ask for less"}}
+	faults := []fault.Field{{Loc: r.settingPath(), Type: "value", Msg: msg + "; request less"}}
 	if r.formula == nil || len(r.formula.Facts) == 0 {
 		return faults
 	}
@@ -225,17 +225,17 @@ func (r resource) tooMuch(where, amounts string) []fault.Field {
 	files := map[string]bool{}
 	for _, fact := range r.formula.Facts {
 		if !files[fact.File] {
-			faults = append(faults, fault.Field{Loc: []any{fact.File}, Type: "value", Msg: msg + ", as that grows with this file; give a smaller one"})
+			faults = append(faults, fault.Field{Loc: []any{fact.File}, Type: "value", Msg: msg + ", because the requirement grows with this file; use a smaller one"})
 		}
 		files[fact.File] = true
 	}
 	return faults
 }
 
-// least returns the smallest amount that a job of the algorithm may need.
-func (r resource) least(parameters Parameters) int64 {
+// minAmount returns a lower bound on what a job of the algorithm needs.
+func (r resource) minAmount(parameters Parameters) int64 {
 	switch {
-	case r.formula != nil && r.unit > 1: // of memory
+	case r.formula != nil && r.unit > 1: // memory
 		return leastComputed
 	case r.formula != nil:
 		return 0
@@ -243,7 +243,7 @@ func (r resource) least(parameters Parameters) int64 {
 	if r.setting == "" {
 		return r.amount
 	}
-	digits, ok := parameters.Named(r.setting).compiled.Least()
+	digits, ok := parameters.Named(r.setting).compiled.Minimum()
 	if !ok {
 		return 0
 	}

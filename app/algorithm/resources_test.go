@@ -72,8 +72,8 @@ default = 0
 	}
 }
 
-// What a job needs beyond the machine is told at the file that it grows with, and at the
-// setting that asks for it.
+// A job that needs more than the machine has is reported at the file whose size raises
+// the need and at the setting that requests it.
 func TestNeedsThatGrowWithAFile(t *testing.T) {
 	for memory, want := range map[string]string{
 		"2 * facts.alignment.records":                             "alignment",
@@ -97,9 +97,9 @@ default = 1
 			t.Fatalf("%s: %v", memory, faults)
 		}
 		got := ""
-		for _, f := range a.Beyond(needs, placement.Node{CPUs: 1, MemoryBytes: 16 << 30}, "this server has") {
+		for _, f := range a.ExceededNeeds(needs, placement.Node{CPUs: 1, MemoryBytes: 16 << 30}, "this server has") {
 			got += fmt.Sprint(" ", f.Loc[0])
-			if f.Loc[0] == "alignment" && !strings.HasSuffix(f.Msg, "grows with this file; give a smaller one") {
+			if f.Loc[0] == "alignment" && !strings.HasSuffix(f.Msg, "grows with this file; use a smaller one") {
 				t.Errorf("%s: %s", memory, f.Msg)
 			}
 		}

@@ -5,12 +5,12 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// Retry says how a job that ran out of memory is started again with more.
+// Retry describes how a job that ran out of memory is restarted with more.
 type Retry struct {
-	On        []string `json:"on"`                  // codes of failures
-	Factor    float64  `json:"memory"`              // by which the memory grows each time
-	MostBytes int64    `json:"mostBytes,omitempty"` // 0: what a machine has
-	Attempts  int      `json:"attempts"`            // further ones
+	On        []string `json:"on"`                  // failure codes
+	Factor    float64  `json:"memory"`              // growth factor of the memory per attempt
+	MostBytes int64    `json:"mostBytes,omitempty"` // 0 means what a machine has
+	Attempts  int      `json:"attempts"`            // additional attempts
 }
 
 // Defaults of [retry].
@@ -27,7 +27,7 @@ func readRetry(r *tomltree.Reader, memory resource) *Retry {
 	}
 	retry := &Retry{On: r.Texts(t, "on"), Factor: defaultFactor, Attempts: defaultRetries}
 	if n := t.Member("on"); n != nil && len(retry.On) == 0 {
-		r.Mistakef(n.Line, `on in [retry] names no code: write ["OUT_OF_MEMORY"]`)
+		r.Errorf(n.Line, `on in [retry] names no code: write ["OUT_OF_MEMORY"]`)
 	}
 	if n := t.Member("memory"); n != nil {
 		retry.Factor = n.Float()
@@ -38,23 +38,23 @@ func readRetry(r *tomltree.Reader, memory resource) *Retry {
 	if n := t.Member("most"); n != nil && n.Kind == strictjson.String {
 		size, ok := parseBytes(n.Text)
 		if !ok || size == 0 {
-			r.Mistakef(n.Line, `most %q in [retry] is no size: write it like "64GiB"`, n.Text)
+			r.Errorf(n.Line, `most %q in [retry] is not a size: write it like "64GiB"`, n.Text)
 		}
 		retry.MostBytes = size
 	}
 	if fixed := memory.setting == "" && memory.formula == nil; fixed {
 		switch {
 		case memory.amount == 0:
-			r.Mistakef(t.Line, "[retry] gives a job more memory, but memory under [resources] is 0, which reserves none")
+			r.Errorf(t.Line, "[retry] gives a job more memory, but memory under [resources] is 0, which reserves none")
 		case retry.MostBytes > 0 && retry.MostBytes <= memory.amount:
-			r.Mistakef(t.Member("most").Line, "most in [retry] must be more than memory under [resources]")
+			r.Errorf(t.Member("most").Line, "most in [retry] must be more than memory under [resources]")
 		}
 	}
 	return retry
 }
 
-// More returns with how much memory a job is started again that had some: the same if it had
-// the most that there is.
+// More returns the memory for the next attempt of a job that had some amount. It is the
+// same amount if that is the maximum.
 func (r *Retry) More(bytes int64) int64 {
 	more := int64(min(float64(bytes)*r.Factor, maxMemory))
 	if r.MostBytes > 0 {

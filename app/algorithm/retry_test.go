@@ -22,7 +22,7 @@ func TestRetryOfAnAlgorithm(t *testing.T) {
 		"another code":       {"[retry]\non = [\"TIMEOUT\"]\n", []string{`6: each of on must be "OUT_OF_MEMORY"`}},
 		"no growth":          {"[retry]\non = [\"OUT_OF_MEMORY\"]\nmemory = 1\n", []string{"7: memory must be between 1.1 and 16, got 1"}},
 		"too often":          {"[retry]\non = [\"OUT_OF_MEMORY\"]\nattempts = 11\n", []string{"7: attempts must be between 1 and 10, got 11"}},
-		"no size":            {"[retry]\non = [\"OUT_OF_MEMORY\"]\nmost = \"64G\"\n", []string{`7: most "64G" in [retry] is no size`}},
+		"no size":            {"[retry]\non = [\"OUT_OF_MEMORY\"]\nmost = \"64G\"\n", []string{`7: most "64G" in [retry] is not a size`}},
 		"less than reserved": {"[retry]\non = [\"OUT_OF_MEMORY\"]\nmost = \"1GiB\"\n", []string{"7: most in [retry] must be more than memory under [resources]"}},
 		"nothing reserved":   {"[retry]\non = [\"OUT_OF_MEMORY\"]\n[resources]\nmemory = 0\n", []string{"5: memory under [resources] is 0"}},
 		"unknown key":        {"[retry]\non = [\"OUT_OF_MEMORY\"]\nfactor = 2\n", []string{`7: unknown key "factor" in [retry]`}},
@@ -32,7 +32,7 @@ func TestRetryOfAnAlgorithm(t *testing.T) {
 	}
 }
 
-func TestMemoryGrowsToTheMost(t *testing.T) {
+func TestMemoryGrowsToTheMaximum(t *testing.T) {
 	const gib = 1 << 30
 	for _, tt := range []struct {
 		Retry
@@ -42,7 +42,7 @@ func TestMemoryGrowsToTheMost(t *testing.T) {
 		{Retry{Factor: 1.5}, 3 * gib, 9 * gib / 2},
 		{Retry{Factor: 2, MostBytes: 3 * gib}, 2 * gib, 3 * gib},
 		{Retry{Factor: 2, MostBytes: 3 * gib}, 3 * gib, 3 * gib},
-		{Retry{Factor: 2, MostBytes: 3 * gib}, 4 * gib, 4 * gib}, // it had more from the beginning
+		{Retry{Factor: 2, MostBytes: 3 * gib}, 4 * gib, 4 * gib}, // already had more
 		{Retry{Factor: 16}, maxMemory / 2, maxMemory},
 	} {
 		if got := tt.More(tt.had); got != tt.want {

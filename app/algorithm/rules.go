@@ -10,12 +10,12 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// relations are what connects settings: values derived of them, rules between them, and
-// choices of one.
+// relations connect settings: values derived from them, rules between them, and mutually
+// exclusive choices.
 type relations struct {
 	derived    []derived
 	rules      []rule
-	warnings   []rule // what should hold, too
+	warnings   []rule // rules whose violation is only a warning
 	choices    []choice
 	parameters Parameters
 }
@@ -28,18 +28,17 @@ func readRelations(r *tomltree.Reader, parameters Parameters) relations {
 	}
 }
 
-// rule is one of [[rules]], which the settings must meet together, or of [[advice]], whose
-// violation is only a warning.
+// rule is an entry of [[rules]], which the settings must satisfy together, or of
+// [[advice]], whose violation is only a warning.
 type rule struct {
-	that    *expression.Expression
-	message string
-	at      []any // path of the setting to blame
+	condition *expression.Expression
+	message   string
+	at        []any // path of the setting reported with the error
 }
 
-// choice is one of [[one_of]]: settings of which exactly one is given.
+// choice is an entry of [[one_of]]: settings of which exactly one must be given.
 type choice struct{ names []string }
 
-// readRules reads [[rules]] or [[advice]].
 func readRules(r *tomltree.Reader, table string, parameters Parameters, known []derived) []rule {
 	var all []rule
 	for _, t := range r.Tables(r.Root, table) {
@@ -49,15 +48,15 @@ func readRules(r *tomltree.Reader, table string, parameters Parameters, known []
 			continue
 		}
 		var err error
-		if made.that, err = expression.ParseRule(n.Text, namesOf(parameters, known)); err != nil {
-			r.Mistakef(n.Line, "that = %q: %v", n.Text, err)
+		if made.condition, err = expression.ParseRule(n.Text, namesOf(parameters, known)); err != nil {
+			r.Errorf(n.Line, "that = %q: %v", n.Text, err)
 			continue
 		}
-		made.at = firstOf(made.that)
+		made.at = firstOf(made.condition)
 		if at := t.Member("at"); at != nil {
 			name := r.Text(t, "at")
 			if parameters.Named(name) == nil {
-				parameters.noteUnknown(r, at.Line, name)
+				parameters.reportUnknown(r, at.Line, name)
 			}
 			made.at = []any{name}
 		}
@@ -66,22 +65,21 @@ func readRules(r *tomltree.Reader, table string, parameters Parameters, known []
 	return all
 }
 
-// readChoices reads [[one_of]].
 func readChoices(r *tomltree.Reader, parameters Parameters) []choice {
 	var all []choice
 	for _, t := range r.Tables(r.Root, "one_of") {
 		c := choice{r.Texts(t, "parameters")}
 		if len(c.names) < 2 {
-			r.Mistakef(t.Line, `[[one_of]] needs the parameters of which one is given: parameters = ["smiles", "ligand"]`)
+			r.Errorf(t.Line, `[[one_of]] needs a list of mutually exclusive parameters: parameters = ["smiles", "ligand"]`)
 			continue
 		}
 		for i, name := range c.names {
 			line := t.Member("parameters").Items[i].Line
 			switch p := parameters.Named(name); {
 			case p == nil:
-				parameters.noteUnknown(r, line, name)
+				parameters.reportUnknown(r, line, name)
 			case p.Required || p.fallback != nil:
-				r.Mistakef(line, "the parameter %q always has a value: one of several is neither required nor has a default", name)
+				r.Errorf(line, "the parameter %q always has a value: members of [[one_of]] must not be required or have a default", name)
 			}
 		}
 		all = append(all, c)
@@ -89,7 +87,7 @@ func readChoices(r *tomltree.Reader, parameters Parameters) []choice {
 	return all
 }
 
-// checkValues finds what a schema can't: settings that do not go together.
+// checkValues finds errors that a schema can't express, such as conflicting settings.
 func (all relations) checkValues(settings []strictjson.Member, facts Facts) []fault.Field {
 	if len(all.choices)+len(all.rules)+len(all.derived) == 0 {
 		return nil
@@ -101,7 +99,7 @@ func (all relations) checkValues(settings []strictjson.Member, facts Facts) []fa
 	for _, r := range all.rules {
 		switch broken, err := r.broken(values); {
 		case err != nil:
-			faults = append(faults, fault.Field{Loc: r.at, Type: "value", Msg: fmt.Sprintf("can't be checked (%s): %v", r.that.Text, err)})
+			faults = append(faults, fault.Field{Loc: r.at, Type: "value", Msg: fmt.Sprintf("can't be checked (%s): %v", r.condition.Text, err)})
 		case broken:
 			faults = append(faults, fault.Field{Loc: r.at, Type: "value", Msg: r.message})
 		}
@@ -109,17 +107,18 @@ func (all relations) checkValues(settings []strictjson.Member, facts Facts) []fa
 	return faults
 }
 
-// broken reports whether the rule does not hold. One that reads a setting without a value does.
+// broken reports whether the rule is violated. A rule that reads a setting without a
+// value is satisfied.
 func (r *rule) broken(values expression.Values) (bool, error) {
-	if r.that.Lacks(values) {
+	if r.condition.Lacks(values) {
 		return false, nil
 	}
-	holds, err := r.that.Value(values)
+	holds, err := r.condition.Value(values)
 	return holds != true, err
 }
 
-// advise finds what is allowed, but hardly meant.
-func (all relations) advise(settings []strictjson.Member, facts Facts) (notes []fault.Field) {
+// warn returns warnings about settings that are valid but probably unintended.
+func (all relations) warn(settings []strictjson.Member, facts Facts) (notes []fault.Field) {
 	values, _ := all.values(settings, facts, nil)
 	for _, a := range all.warnings {
 		if broken, err := a.broken(values); err == nil && broken {
@@ -140,7 +139,7 @@ func (c choice) checkValues(values expression.Values) []fault.Field {
 	case len(given) == 0:
 		return []fault.Field{{Loc: []any{c.names[0]}, Type: "missing", Msg: "is missing: give one of " + strings.Join(c.names, ", ")}}
 	case len(given) > 1:
-		return []fault.Field{{Loc: []any{given[1]}, Type: "value", Msg: "is given beside " + given[0] + ": give only one of " + strings.Join(c.names, ", ")}}
+		return []fault.Field{{Loc: []any{given[1]}, Type: "value", Msg: "is given together with " + given[0] + ": give only one of " + strings.Join(c.names, ", ")}}
 	}
 	return nil
 }

@@ -71,16 +71,16 @@ func TestRulesBetweenSettings(t *testing.T) {
 		{`{"smiles":"CCO"}`, ""},
 		{`{"ligand":"inputs/a.sdf"}`, ""},
 		{`{}`, "[smiles] is missing: give one of smiles, ligand"},
-		{`{"smiles":"CCO","ligand":"inputs/a.sdf"}`, "[ligand] is given beside smiles: give only one of smiles, ligand"},
+		{`{"smiles":"CCO","ligand":"inputs/a.sdf"}`, "[ligand] is given together with smiles: give only one of smiles, ligand"},
 		{`{"smiles":"CCO","from":10}`, "[from] must be below to"},
 		{`{"smiles":"CCO","to":200}`, "[to] is more than 100 behind from"},
 		{`{"smiles":"CCO","box":[3,4,5]}`, ""},
 		{`{"smiles":"CCO","box":[3,1,5]}`, "[box] must have sides above 1 nm"},
-		{`{"smiles":"CCO","box":[3]}`, "[box] does not go with the other settings: volume (settings.box[0] * settings.box[1] * settings.box[2]) can't be computed"},
+		{`{"smiles":"CCO","box":[3]}`, "[box] conflicts with the other settings: volume (settings.box[0] * settings.box[1] * settings.box[2]) can't be computed"},
 		{`{"smiles":"CCO","mode":"npt","ns":0.001}`, "[ns] is too short for a pressure"},
-		{`{"smiles":"CCO","ns":0}`, "[ns] does not go with the other settings: inverse (1 / settings.ns) can't be computed: it is no finite number"},
+		{`{"smiles":"CCO","ns":0}`, "[ns] conflicts with the other settings: inverse (1 / settings.ns) can't be computed: it is not a finite number"},
 		{`{"from":"x"}`, "[from] must be"},
-		{`{"from":10,"ns":0}`, "[ns] does not go with the other settings: inverse (1 / settings.ns) can't be computed: it is no finite number|[smiles] is missing: give one of smiles, ligand|[from] must be below to"},
+		{`{"from":10,"ns":0}`, "[ns] conflicts with the other settings: inverse (1 / settings.ns) can't be computed: it is not a finite number|[smiles] is missing: give one of smiles, ligand|[from] must be below to"},
 	}
 	for _, tt := range tests {
 		_, faults := a.CheckSettings(parseJSON(t, tt.settings))
@@ -94,7 +94,7 @@ func TestRulesBetweenSettings(t *testing.T) {
 	}
 }
 
-// Advice rejects nothing, and gives no warning where facts are unknown.
+// Advice never rejects settings, and gives no warning if the file metadata is unknown.
 func TestAdvice(t *testing.T) {
 	a := parseOK(t, rulesFile+`
 [[advice]]
@@ -111,7 +111,7 @@ message = "is large"
 	for settings, want := range map[string]string{
 		`{"smiles":"C"}`:                        "",
 		`{"smiles":"C","ns":0.05}`:              "[ns] is short advice",
-		`{"smiles":"C","box":[2,3,4]}`:          "", // it can't be computed
+		`{"smiles":"C","box":[2,3,4]}`:          "", // can't be computed
 		`{"ligand":"inputs/a.sdf"}`:             "[ligand] is large advice",
 		`{"ligand":"inputs/a.sdf","ns":0.09}`:   "[ns] is short advice|[ligand] is large advice",
 		`{"smiles":"C","box":[2,3,4,5,6]}`:      "",
@@ -148,23 +148,23 @@ func TestDerivedValuesAreArguments(t *testing.T) {
 	}
 }
 
-// The text follows three lines and begins at line 4.
+// The text follows three lines, so it begins at line 4.
 func TestMistakesInRules(t *testing.T) {
 	const command = "command = [\"a\"]\n"
 	tests := []struct {
 		name, text string
 		want       []string
 	}{
-		{"unknown setting", command + "[derived]\nx = \"settings.opd + 1\"", []string{"6: x = \"settings.opd + 1\": no parameter is named \"opd\"; did you mean \"opt\"? (at letter 10)"}},
+		{"unknown setting", command + "[derived]\nx = \"settings.opd + 1\"", []string{"6: x = \"settings.opd + 1\": no parameter is named \"opd\"; did you mean \"opt\"? (at character 10)"}},
 		{"later value", command + "[derived]\nx = \"derived.y\"\ny = \"1\"", []string{"6: unknown field y"}},
 		{"text and number", command + "[derived]\nx = \"settings.method * 2\"", []string{"6: invalid operation"}},
 		{"no expression", command + "[derived]\nx = \"1 +\"", []string{"6: x = \"1 +\": unexpected token"}},
 		{"number for an expression", command + "[derived]\nx = 1", []string{"6: x must be a text"}},
 		{"rule that is a number", command + "[[rules]]\nthat = \"1 + 1\"\nmessage = \"m\"", []string{"6: expected bool"}},
 		{"rule at nothing", command + "[[rules]]\nthat = \"true\"\nmessage = \"m\"\nat = \"optt\"", []string{`8: no parameter is named "optt"; did you mean "opt"?`}},
-		{"choice of one", command + "[[one_of]]\nparameters = [\"opt\"]", []string{"5: [[one_of]] needs the parameters"}},
+		{"choice of one", command + "[[one_of]]\nparameters = [\"opt\"]", []string{"5: [[one_of]] needs a list of mutually exclusive parameters"}},
 		{"choice of what is always there", command + "[[one_of]]\nparameters = [\"opt\", \"method\"]", []string{`6: the parameter "method" always has a value`}},
-		{"derived of what may not be there", "command = [\"a\", \"{derived.x}\"]\n[derived]\nx = \"settings.rounds * 2\"", []string{`4: the derived value "x" has none without the setting "rounds"`}},
+		{"derived of what may not be there", "command = [\"a\", \"{derived.x}\"]\n[derived]\nx = \"settings.rounds * 2\"", []string{`4: the derived value "x" is undefined without the setting "rounds"`}},
 		{"unknown derived value", "command = [\"a\", \"{derived.z}\"]", []string{`4: no derived value is named "z"`}},
 		{"derived program", "command = [\"{derived.x}\"]\n[derived]\nx = \"'a'\"", []string{"4: a setting cannot choose the program to run"}},
 		{"the clock", command + "[derived]\nx = \"now()\"", []string{"6: unknown name now"}},

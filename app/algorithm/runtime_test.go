@@ -29,8 +29,8 @@ func TestComputedRuntime(t *testing.T) {
 		{`{}`, Facts{}, 600},                                                    // no file
 		{`{"structure":"a.pdb"}`, known(100), 850},                              //
 		{`{"structure":"a.pdb","ns":0.01}`, known(101), 603},                    // rounded up
-		{`{"structure":"a.pdb","ns":100}`, known(1000), 7200},                   // at most
-		{`{"structure":"a.pdb","ns":-100}`, known(1000), 1},                     // at least
+		{`{"structure":"a.pdb","ns":100}`, known(1000), 7200},                   // upper limit
+		{`{"structure":"a.pdb","ns":-100}`, known(1000), 1},                     // lower limit
 		{`{"structure":"job:a/b.pdb"}`, Facts{"structure": {"bytes": 9}}, 7200}, // not known yet
 	} {
 		settings, _ := a.CheckSettings(parseJSON(t, c.settings))
@@ -50,7 +50,7 @@ func TestComputedRuntime(t *testing.T) {
 func TestRuntimeThatCannotBeComputed(t *testing.T) {
 	a := parseOK(t, strings.Replace(runtimeFile, "600 + ", "600 / (settings.ns - 2) + ", 1))
 	_, faults := a.Runtime(parseJSON(t, `{"ns":2}`), nil)
-	if len(faults) != 1 || faults[0].Loc[0] != "ns" || !strings.Contains(faults[0].Msg, "how long the job may run") {
+	if len(faults) != 1 || faults[0].Loc[0] != "ns" || !strings.Contains(faults[0].Msg, "the run time limit of the job") {
 		t.Errorf("faults %v", faults)
 	}
 }
@@ -62,7 +62,7 @@ func TestMistakesInMaxRuntime(t *testing.T) {
 		`{ seconds = 60, most = "1h" }`:                 "seconds must be a text",
 		`{ seconds = "60 +", most = "1h" }`:             "neither an amount nor an expression",
 		`{ seconds = "settings.nothing", most = "1h" }`: "nothing",
-		`{ seconds = "settings.opt", most = "1h" }`:     "may have no value",
+		`{ seconds = "settings.opt", most = "1h" }`:     "can be unset",
 		`{ seconds = "60", most = "soon" }`:             "most:",
 		`{ seconds = "60", most = "0s" }`:               "most must be between",
 		`{ seconds = "60", most = "1h", least = "1s" }`: `"least"`,

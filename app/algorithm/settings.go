@@ -10,10 +10,10 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// CheckSettings returns the settings with constant defaults filled in, nil if there are
-// faults, and every fault; a fault's path begins below the settings. Whether settings go together is only checked where each is
-// right. A null counts as no value, unless the parameter
-// accepts null.
+// CheckSettings returns the settings with constant defaults filled in, and every error.
+// The settings are nil if there are errors. Paths of errors are relative to the settings.
+// Relations between settings are checked only if each setting is valid. A null counts as
+// no value unless the parameter accepts null.
 func (a *File) CheckSettings(v *strictjson.Value) (*strictjson.Value, []fault.Field) {
 	if v == nil || v.Kind != strictjson.Object {
 		return nil, []fault.Field{{Loc: []any{}, Msg: "settings must be an object", Type: "type"}}
@@ -23,7 +23,7 @@ func (a *File) CheckSettings(v *strictjson.Value) (*strictjson.Value, []fault.Fi
 	for i := range a.Parameters {
 		p := &a.Parameters[i]
 		value := v.Member(p.Name)
-		if value == nil || value.Kind == strictjson.Null && !p.compiled.TakesNull() {
+		if value == nil || value.Kind == strictjson.Null && !p.compiled.AcceptsNull() {
 			value = p.fallback
 		} else {
 			faults = append(faults, p.faults(value)...)
@@ -44,8 +44,8 @@ func (a *File) CheckSettings(v *strictjson.Value) (*strictjson.Value, []fault.Fi
 	return &strictjson.Value{Kind: strictjson.Object, Members: members}, nil
 }
 
-// Normalize returns checked settings as programs read them: members sorted, numbers plain
-// and exact.
+// Normalize returns checked settings as programs read them: members are sorted, numbers
+// are exact and in plain notation.
 func Normalize(settings *strictjson.Value) json.RawMessage {
 	return strictjson.AppendPlain(nil, settings)
 }
@@ -61,7 +61,7 @@ func (a *File) unknownSettings(v *strictjson.Value) []fault.Field {
 	return faults
 }
 
-// NoSetting says that the algorithm has no setting of this name, and which is meant.
+// NoSetting returns the message for an unknown setting, with a suggestion.
 func (a *File) NoSetting(name string) string {
 	names := a.Parameters.names()
 	msg := fmt.Sprintf("%s has no setting %q", a.Type, name)

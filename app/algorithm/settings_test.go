@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// compileSettingsSchema compiles the schema for clients as a client would.
+// compileSettingsSchema compiles the client schema as a client would.
 func compileSettingsSchema(t *testing.T, a *File) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(a.schema)))
@@ -37,7 +37,7 @@ func parseJSON(t testing.TB, text string) *strictjson.Value {
 	return v
 }
 
-// checked returns normalized settings that have no fault.
+// checked returns normalized settings, which must be valid.
 func checked(t testing.TB, a *File, settings string) json.RawMessage {
 	t.Helper()
 	given, faults := a.CheckSettings(parseJSON(t, settings))
@@ -176,7 +176,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"names of members", `{"steps":1,"extra":{"A":1}}`, []fault.Field{flaw("value", `the name "A" is not allowed`, "extra", "A")}},
 		{"member that another needs", `{"steps":1,"extra":{"a":1}}`, []fault.Field{flaw("missing", `is required if "a" is given`, "extra", "b")}},
 		{"too many members", `{"steps":1,"extra":{"b":1,"c":1,"d":1}}`, []fault.Field{flaw("value", "must have at most 2 members, got 3", "extra")}},
-		{"NUL in a name", `{"steps":1,"extra":{"b":[{"x\u0000":1}]}}`, []fault.Field{flaw("value", "must not have a name with a NUL character", "extra", "b", 0, "x\x00")}},
+		{"NUL in a name", `{"steps":1,"extra":{"b":[{"x\u0000":1}]}}`, []fault.Field{flaw("value", "must not have a NUL character in its name", "extra", "b", 0, "x\x00")}},
 		{"NUL", `{"steps":1,"extra":{"b":["\u0000"]}}`, []fault.Field{flaw("value", "must not contain a NUL character", "extra", "b", 0)}},
 		{"all at once, in the order of the file", `{"nme":1,"method":1,"cutoff":"x"}`, []fault.Field{
 			flaw("unknown", `demo has no setting "nme"; did you mean "note"?`, "nme"),
@@ -223,8 +223,7 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// The schema for clients accepts what CheckSettings accepts, and normalizing is
-// idempotent.
+// The client schema accepts what CheckSettings accepts, and normalization is idempotent.
 func FuzzCheckSettings(f *testing.F) {
 	a := parseOK(f, settingsFile)
 	for _, s := range []string{

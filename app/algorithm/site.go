@@ -19,42 +19,42 @@ var (
 	addressPattern = regexp.MustCompile(`^https?://[!-~]+$`)
 )
 
-// Untested is the status of an algorithm that follows its program's documentation and was
+// Untested is the status of an algorithm written from its program's documentation and
 // never run with it.
 const Untested = "untested"
 
-// Asset is a file or a folder that an algorithm needs and does not bring, such as weights.
+// Asset is a file or folder, such as model weights, that an algorithm needs but does not
+// include.
 type Asset struct {
 	Name   string
-	Size   int64  // bytes; 0: unknown
-	SHA256 string // hex, of a file; "": unknown
-	From   string // where to get it
+	Size   int64  // bytes; 0 if unknown
+	SHA256 string // hex; files only; "" if unknown
+	From   string // where to obtain it
 
 	path  command.Template
 	about bool // Size is rounded
 
-	address string             // of the file, on the web; "": none
-	fetch   []command.Argument // makes it; nil: none
+	address string             // URL of the file; "" if none
+	fetch   []command.Argument // command that creates it; nil if none
 }
 
-// whereabouts are what an algorithm needs of a machine besides programs.
-type whereabouts struct {
-	names  []string // of [site.paths] that it uses
+// siteRequirements lists what an algorithm requires of a machine apart from programs.
+type siteRequirements struct {
+	names  []string // keys of [site.paths] that it uses
 	assets []Asset
 }
 
-// readAssets reads [[assets]].
 func readAssets(c commandReader) []Asset {
 	r := c.Reader
 	c.allowed = []string{"site"}
 	var all []Asset
 	for _, t := range r.Tables(r.Root, "assets") {
 		if t.Member("size") == nil && t.Member("sha256") == nil && t.Member("fetch") == nil {
-			r.Mistakef(t.Line, "[[assets]] needs size or sha256, by which the asset is recognized, or fetch")
+			r.Errorf(t.Line, "[[assets]] needs size or sha256, to identify the asset, or fetch")
 		}
 		a := Asset{Name: r.Text(t, "name"), From: r.Line(t, "from")}
 		if slices.ContainsFunc(all, func(other Asset) bool { return other.Name == a.Name && a.Name != "" }) {
-			r.Mistakef(t.Line, "two assets are named %q", a.Name)
+			r.Errorf(t.Line, "two assets are named %q", a.Name)
 		}
 		a.readContent(c, t)
 		a.readFetch(c, t)
@@ -67,14 +67,14 @@ func (a *Asset) readContent(c commandReader, t *tomltree.Node) {
 	if n := t.Member("path"); n != nil && n.Kind == strictjson.String {
 		a.path = c.template(n)
 		if text, plain := a.path.Literal(); plain && !filepath.IsAbs(text) || !plain && a.path[0].Kind != "site" {
-			c.Mistakef(n.Line, `path must be absolute, or begin with a folder of the site: "{site.NAME}/weights.ckpt"; got %q`, n.Text)
+			c.Errorf(n.Line, `path must be absolute or begin with a site path: "{site.NAME}/weights.ckpt"; got %q`, n.Text)
 		}
 	}
 	if n := t.Member("size"); n != nil {
 		if n.Kind == strictjson.String {
 			size, ok := parseBytes(n.Text)
 			if !ok {
-				c.Mistakef(n.Line, `size %q is no size: write it like "3.5GiB", or as the exact number of bytes`, n.Text)
+				c.Errorf(n.Line, `size %q is not a size: write it like "3.5GiB", or as the exact number of bytes`, n.Text)
 			}
 			a.Size, a.about = size, true
 		} else {
@@ -83,17 +83,18 @@ func (a *Asset) readContent(c commandReader, t *tomltree.Node) {
 	}
 	if n := t.Member("sha256"); n != nil {
 		if a.SHA256 = c.Text(t, "sha256"); !digestPattern.MatchString(a.SHA256) {
-			c.Mistakef(n.Line, "sha256 must be 64 hexadecimal digits, in lower case")
+			c.Errorf(n.Line, "sha256 must be 64 hexadecimal digits, in lower case")
 		}
 	}
 }
 
-// readFetch reads how to get the asset: the address of the file, or a command that makes it.
+// readFetch reads how to obtain the asset: the URL of the file, or a command that creates
+// it.
 func (a *Asset) readFetch(c commandReader, t *tomltree.Node) {
 	if n := t.Member("fetch"); n != nil && n.Kind == strictjson.String {
 		a.address = n.Text
 		if !addressPattern.MatchString(n.Text) {
-			c.Mistakef(n.Line, `fetch %q is no address of a file: write it like "https://example.org/weights.ckpt", or a command as a list`, n.Text)
+			c.Errorf(n.Line, `fetch %q is not a file URL: write it like "https://example.org/weights.ckpt", or give a command as a list`, n.Text)
 		}
 		if a.From == "" {
 			a.From = a.address
@@ -101,11 +102,11 @@ func (a *Asset) readFetch(c commandReader, t *tomltree.Node) {
 	}
 	a.fetch = c.commandOf(t, "fetch")
 	if a.From == "" {
-		c.Mistakef(t.Line, "[[assets]] needs from, which says where to get it, or its address as fetch")
+		c.Errorf(t.Line, "[[assets]] needs from, a description of where to get it, or its URL as fetch")
 	}
 }
 
-// pathAt returns the path of the asset, "" if the site does not say it.
+// pathAt returns the path of the asset, or "" if the site does not define it.
 func (a *Asset) pathAt(site map[string]string) string {
 	path, err := a.path.Expand(&command.Values{Site: site})
 	if err != nil {
@@ -114,8 +115,8 @@ func (a *Asset) pathAt(site map[string]string) string {
 	return path
 }
 
-// missingHere says which of the site's paths and of the assets are not there.
-func (w *whereabouts) missingHere(m placement.Machine) (missing []string) {
+// missingHere describes the site paths and assets missing on the machine.
+func (w *siteRequirements) missingHere(m placement.Machine) (missing []string) {
 	for _, name := range w.names {
 		path, known := m.Site[name]
 		if !known {
@@ -123,12 +124,12 @@ func (w *whereabouts) missingHere(m placement.Machine) (missing []string) {
 			continue
 		}
 		if _, err := os.Stat(path); err != nil && m.Local {
-			missing = append(missing, fmt.Sprintf("%s is not there: it is site.paths.%s in the configuration", path, name))
+			missing = append(missing, fmt.Sprintf("%s does not exist: it is site.paths.%s in the configuration", path, name))
 		}
 	}
 	for _, a := range w.assets {
 		if path := a.pathAt(m.Site); path != "" && m.Local {
-			if msg := a.wrong(path); msg != "" {
+			if msg := a.problem(path); msg != "" {
 				missing = append(missing, msg)
 			}
 		}
@@ -136,8 +137,8 @@ func (w *whereabouts) missingHere(m placement.Machine) (missing []string) {
 	return missing
 }
 
-// unknown returns an error for a path that the site does not say.
-func (w *whereabouts) unknown(site map[string]string) error {
+// unknown returns an error for the first path that the site does not define.
+func (w *siteRequirements) unknown(site map[string]string) error {
 	for _, name := range w.names {
 		if site[name] == "" {
 			return command.NoSite(name)
@@ -146,11 +147,13 @@ func (w *whereabouts) unknown(site map[string]string) error {
 	return nil
 }
 
-// tolerance is by how much a file may differ from a rounded size.
-const tolerance = 20 // a twentieth
+// tolerance limits how far a file's size can differ from a rounded size: by 1/tolerance
+// of it.
+const tolerance = 20 // 5 %
 
-// wrong says what is wrong with the asset at a path, as far as that is seen at a glance.
-func (a *Asset) wrong(path string) string {
+// problem describes what is wrong with the asset at path, judging only by existence and
+// size.
+func (a *Asset) problem(path string) string {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

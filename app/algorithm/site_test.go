@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// siteFile uses two of the site's paths and an asset in each, and one with a path of its own.
+// siteFile uses two site paths with an asset in each, and one asset with its own path.
 const siteFile = `format = 1
 type = "predict"
 version = "1"
@@ -36,7 +36,7 @@ file = "{work}/conf"
 text = "cache = {{.site.cache}}"
 `
 
-func TestWhatTheSiteLacksIsNamed(t *testing.T) {
+func TestMissingSitePathsAreReported(t *testing.T) {
 	a := parseOK(t, siteFile)
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -58,10 +58,10 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 			}
 		}
 	}
-	lacks("where cache is: set cache in [site.paths]", "where data is", "where tools is", "only run in a sandbox, and there is none: bwrap is not on PATH")
+	lacks("no path for cache: set cache in [site.paths]", "no path for data", "no path for tools", "require a sandbox, which is not available: bwrap is not on PATH")
 	here.NoSandbox = func() string { return "" }
 	site["data"], site["tools"], site["cache"] = dir, dir, filepath.Join(dir, "cache")
-	lacks("the program DIR/run is not there", "DIR/cache is not there: it is site.paths.cache in the configuration", "weights (10 bytes) is not at DIR/weights.bin: get it from https://example.org/weights", "index (1.0 GiB) is not at DIR/index")
+	lacks("the program DIR/run does not exist", "DIR/cache does not exist: it is site.paths.cache in the configuration", "weights (10 bytes) is not at DIR/weights.bin: get it from https://example.org/weights", "index (1.0 GiB) is not at DIR/index")
 	write("run", "#!/bin/sh\n")
 	write("cache", "")
 	write("weights.bin", "12345")
@@ -71,19 +71,19 @@ func TestWhatTheSiteLacksIsNamed(t *testing.T) {
 	lacks()
 	far := here
 	far.Local, far.Site = false, map[string]string{"data": "/far", "tools": "/far"}
-	if got := a.Missing(far); len(got) != 1 || !strings.Contains(got[0], "where cache is") {
+	if got := a.Missing(far); len(got) != 1 || !strings.Contains(got[0], "no path for cache") {
 		t.Errorf("on another machine: %q", got)
 	}
 
 	c, err := NewCatalogue([]*File{a})
 	must.OK(t, err)
 	must.Fail(t, "the error", must.Error2(a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"})), "[site.paths]")
-	c.KnowSite(site)
+	c.SetSitePaths(site)
 	run, err := a.Expand([]byte("{}"), placement.Resources{}, Paths{Work: "/w", Out: "/w/out"})
 	if err != nil || run.Steps[0].Argv[0] != dir+"/run" || run.Texts["/w/conf"] != "cache = "+dir+"/cache" {
 		t.Errorf("%+v, %v", run, err)
 	}
-	reach := a.Reach()
+	reach := a.AccessibleSandbox()
 	if !reach.Required || !slices.Contains(reach.Read, dir) || !slices.Contains(reach.Read, dir+"/index") || len(a.Sandbox.Read) > 0 {
 		t.Errorf("%+v", reach)
 	}
@@ -96,11 +96,11 @@ func TestMemoryOfGPUs(t *testing.T) {
 	a := parseOK(t, "format = 1\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpus = 1\ngpu_memory = \"24GiB\"\n")
 	for have, ready := range map[int64]bool{0: true, 8 << 30: false, 23028 << 20: true, 80 << 30: true} {
 		m := placement.Machine{GPUs: 1, Local: true, GPUMemory: func() int64 { return have }}
-		if missing := a.Missing(m); (len(missing) == 0) != ready || !ready && missing[0] != "it needs GPUs with 24.0 GiB of memory, and there is one with 8.0 GiB" {
+		if missing := a.Missing(m); (len(missing) == 0) != ready || !ready && missing[0] != "it needs GPUs with 24.0 GiB of memory, but one has only 8.0 GiB" {
 			t.Errorf("%d: %q", have, missing)
 		}
 	}
-	for text, says := range map[string]string{`"24"`: "", `"much"`: "gpu_memory \"much\" is no size", "5": "gpu_memory must be"} {
+	for text, says := range map[string]string{`"24"`: "", `"much"`: "gpu_memory \"much\" is not a size", "5": "gpu_memory must be"} {
 		_, mistakes := Parse("g.toml", []byte("format = 1\ntype = \"g\"\nversion = \"1\"\ncommand = [\"true\"]\n[resources]\ngpu_memory = "+text+"\n"))
 		if (says == "") != (mistakes == nil) || says != "" && !strings.HasPrefix(mistakes[0].String(), "g.toml:6: "+says) {
 			t.Errorf("%s: %v", text, mistakes)
@@ -114,9 +114,9 @@ func TestVersionOfTheProgramIsAsked(t *testing.T) {
 		"version_command = [\"a\"]\n":                                     "5: version_command and version_pattern go together",
 		"version_pattern = \"a\"\n":                                       "5: version_command and version_pattern go together",
 		"version_command = []\nversion_pattern = \"a\"\n":                 "5: version_command needs at least",
-		"version_command = [\"a\", \"{out}\"]\nversion_pattern = \"a\"\n": "5: {out} means nothing here",
+		"version_command = [\"a\", \"{out}\"]\nversion_pattern = \"a\"\n": "5: {out} is not available here",
 		"probe = []\n":                 "5: probe needs at least",
-		"probe = [\"a\", \"{out}\"]\n": "5: {out} means nothing here",
+		"probe = [\"a\", \"{out}\"]\n": "5: {out} is not available here",
 		"version_command = [\"a\"]\nversion_pattern = \"(\"\n": "6: version_pattern",
 	} {
 		if _, mistakes := Parse("g.toml", []byte(head+text)); len(mistakes) == 0 || !strings.HasPrefix(mistakes[0].String(), "g.toml:"+says) {
@@ -142,7 +142,7 @@ func TestSizesOfAssetsMayBeRounded(t *testing.T) {
 		right bool
 	}{{1000, false, true}, {999, false, false}, {1050, true, true}, {955, true, true}, {1100, true, false}, {900, true, false}, {0, false, true}} {
 		a := Asset{Name: "a", Size: tt.size, about: tt.about}
-		if got := a.wrong(path); (got == "") != tt.right {
+		if got := a.problem(path); (got == "") != tt.right {
 			t.Errorf("%+v: %q", tt, got)
 		}
 	}
@@ -154,7 +154,7 @@ func TestDamagedAssetsAreFoundByTheirDigest(t *testing.T) {
 	text := strings.Replace(siteFile, "size = 10\n", "sha256 = \""+hex.EncodeToString(sum[:])+"\"\n", 1)
 	a := parseOK(t, text)
 	site := map[string]string{"data": dir}
-	for _, tt := range []struct{ text, says string }{{"", ""}, {"right", ""}, {"wrong", "weights at " + dir + "/weights.bin has another SHA-256"}} {
+	for _, tt := range []struct{ text, says string }{{"", ""}, {"right", ""}, {"wrong", "weights at " + dir + "/weights.bin has the wrong SHA-256"}} {
 		if tt.text != "" {
 			must.OK(t, os.WriteFile(filepath.Join(dir, "weights.bin"), []byte(tt.text), 0o600))
 		}
@@ -165,23 +165,23 @@ func TestDamagedAssetsAreFoundByTheirDigest(t *testing.T) {
 	}
 }
 
-func TestMistakesInWhatBelongsToTheMachine(t *testing.T) {
+func TestMistakesInSiteSettings(t *testing.T) {
 	head := "format = 1\ntype = \"t\"\nversion = \"1\"\n"
 	asset := head + "command = [\"true\"]\n[[assets]]\nname = \"a\"\n"
 	for text, says := range map[string]string{
-		head + "command = [\"{site}/x\"]\n":                                                                                "4: {site} needs a name of [site.paths]",
+		head + "command = [\"{site}/x\"]\n":                                                                                "4: {site} needs a name from [site.paths]",
 		head + "command = [\"x\", \"{site.a b}\"]\n":                                                                       "4: {site.a b} must have a name of letters",
 		head + "conda = \"env\"\ncommand = [\"x\"]\n":                                                                      "4: conda must be the absolute path of an environment",
-		head + "conda = \"{out}\"\ncommand = [\"x\"]\n":                                                                    "4: {out} means nothing here: only {site} do",
+		head + "conda = \"{out}\"\ncommand = [\"x\"]\n":                                                                    "4: {out} is not available here; available are {site}",
 		head + "conda = \"/a/../b\"\ncommand = [\"x\"]\n":                                                                  "4: conda must be the absolute path of an environment",
 		head + "status = \"new\"\ncommand = [\"x\"]\n":                                                                     "4: status must be",
-		asset + "path = \"x\"\nsize = 1\nfrom = \"y\"\n":                                                                   "7: path must be absolute, or begin with a folder of the site",
-		asset + "path = \"{out}/x\"\nsize = 1\nfrom = \"y\"\n":                                                             "7: {out} means nothing here: only {site} do",
+		asset + "path = \"x\"\nsize = 1\nfrom = \"y\"\n":                                                                   "7: path must be absolute or begin with a site path",
+		asset + "path = \"{out}/x\"\nsize = 1\nfrom = \"y\"\n":                                                             "7: {out} is not available here; available are {site}",
 		asset + "path = \"/x\"\nfrom = \"y\"\n":                                                                            "5: [[assets]] needs size or sha256",
 		asset + "path = \"/x\"\nsize = 1\n":                                                                                "5: [[assets]] needs from",
-		asset + "path = \"/x\"\nfrom = \"y\"\nfetch = \"the web\"\n":                                                       "9: fetch \"the web\" is no address of a file",
-		asset + "path = \"/x\"\nfrom = \"y\"\nfetch = [\"tar\", \"{out}\"]\n":                                              "9: {out} means nothing here",
-		asset + "path = \"/x\"\nsize = \"big\"\nfrom = \"y\"\n":                                                            "8: size \"big\" is no size",
+		asset + "path = \"/x\"\nfrom = \"y\"\nfetch = \"the web\"\n":                                                       "9: fetch \"the web\" is not a file URL",
+		asset + "path = \"/x\"\nfrom = \"y\"\nfetch = [\"tar\", \"{out}\"]\n":                                              "9: {out} is not available here",
+		asset + "path = \"/x\"\nsize = \"big\"\nfrom = \"y\"\n":                                                            "8: size \"big\" is not a size",
 		asset + "path = \"/x\"\nsha256 = \"AB\"\nfrom = \"y\"\n":                                                           "8: sha256 must be 64 hexadecimal digits",
 		asset + "path = \"/x\"\nsize = 1\nfrom = \"y\"\n[[assets]]\nname = \"a\"\npath = \"/y\"\nsize = 2\nfrom = \"z\"\n": "10: two assets are named \"a\"",
 	} {
@@ -202,7 +202,7 @@ func TestProgramsOfAnEnvironmentOfTheSiteFindOneAnother(t *testing.T) {
 	} {
 		a := parseOK(t, "format = 1\ntype = \"t\"\nversion = \"1\"\n"+text+"\n")
 		a.site = map[string]string{"env": "/opt/env"}
-		must.Equal(t, text, a.Reach().Conda, want)
+		must.Equal(t, text, a.AccessibleSandbox().Conda, want)
 	}
 }
 
@@ -227,5 +227,5 @@ default = false
 		t.Fatal(mistakes)
 	}
 	want := []string{"/home/ann/probe.sh", "/home/ann/fold.py", "/home/ann/b"}
-	must.Equal(t, "what has names in the sandbox", a.Reach().Named, want)
+	must.Equal(t, "what has names in the sandbox", a.AccessibleSandbox().Named, want)
 }

@@ -14,28 +14,28 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// maxStepName bounds the name of a step, in bytes.
+// maxStepName limits the length of a step's name, in bytes.
 const maxStepName = 64
 
-// step is one of [[steps]], or the command at the top of the file.
+// step is an entry of [[steps]], or the command at the top level of the file.
 type step struct {
 	name    string
-	when    *expression.Expression // nil: always
+	when    *expression.Expression // nil means always
 	command []command.Argument
-	folder  command.Template // current directory; nil: {work}
-	stdin   command.Template // nil: nothing
-	isFile  bool             // stdin is the path of a file, not what is in it
-	stdout  command.Template // nil: the log
+	folder  command.Template // working directory; nil means {work}
+	stdin   command.Template // nil means empty
+	isFile  bool             // stdin is the path of a file, not its content
+	stdout  command.Template // nil means the log
 	env     []variable
-	ok      []int              // exit statuses that are no failure, beside 0
-	failsIf []string           // expressions: what it prints when it has failed
-	makes   []command.Template // what it leaves
-	keep    []command.Template // what goes to {out} after it
+	ok      []int              // exit statuses that count as success, in addition to 0
+	failsIf []string           // regular expressions; output that shows a failure
+	makes   []command.Template // files that it must create
+	keep    []command.Template // files to copy to {out} afterwards
 
-	progress *progress // nil: nothing is said of it
+	progress *progress // nil if not reported
 }
 
-// oneStepKeys are keys of a step that stand at the top of a file that has one command.
+// oneStepKeys are the step keys allowed at the top level of a file with a single command.
 var oneStepKeys = []string{"stdout", "folder", "stdin", "ok", "fails_if", "makes", "keep", "progress"}
 
 func readSteps(c commandReader) []step {
@@ -43,13 +43,13 @@ func readSteps(c commandReader) []step {
 	program, tables := r.Root.Member("command"), r.Root.Member("steps")
 	switch {
 	case program == nil && tables == nil:
-		r.Mistakef(1, "nothing to run: write a command or [[steps]]")
+		r.Errorf(1, "nothing to run: write a command or [[steps]]")
 	case program != nil && tables != nil:
-		r.Mistakef(program.Line, "write either command or [[steps]], not both")
+		r.Errorf(program.Line, "write either command or [[steps]], not both")
 	case tables != nil:
 		for _, key := range oneStepKeys {
 			if n := r.Root.Member(key); n != nil {
-				r.Mistakef(n.Line, "%s belongs into one of the [[steps]]", key)
+				r.Errorf(n.Line, "%s belongs in one of the [[steps]]", key)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func readSteps(c commandReader) []step {
 	for i, t := range r.Tables(r.Root, "steps") {
 		name := cmp.Or(r.Line(t, "name"), "step "+strconv.Itoa(i+1))
 		if len(name) > maxStepName {
-			r.Mistakef(t.Member("name").Line, "the name of a step may have %d bytes, got %d", maxStepName, len(name))
+			r.Errorf(t.Member("name").Line, "the name of a step can have at most %d bytes, got %d", maxStepName, len(name))
 		}
 		s := readStep(c, t, name)
 		noteRepeated(r, t, s, all)
@@ -68,7 +68,7 @@ func readSteps(c commandReader) []step {
 	}
 	checkShares(r, all)
 	if tables != nil && tables.Kind == strictjson.Array && len(tables.Items) == 0 {
-		r.Mistakef(tables.Line, "[[steps]] has no step")
+		r.Errorf(tables.Line, "[[steps]] is empty")
 	}
 	return all
 }
@@ -88,7 +88,7 @@ func readStep(c commandReader, t *tomltree.Node, name string) step {
 	return s
 }
 
-// readChecks reads where the step runs, and how it is seen that it has done its work.
+// readChecks reads where the step runs and how its success is checked.
 func (s *step) readChecks(c *commandReader, t *tomltree.Node) {
 	if n := t.Member("stdin"); n != nil && n.Kind == strictjson.String {
 		s.stdin = c.template(n)
@@ -105,7 +105,7 @@ func (s *step) readChecks(c *commandReader, t *tomltree.Node) {
 	}
 	for _, n := range c.oneOrTexts(t, "fails_if") {
 		if n.Text == "" {
-			c.Mistakef(n.Line, "fails_if must not be empty")
+			c.Errorf(n.Line, "fails_if must not be empty")
 		}
 		s.failsIf = append(s.failsIf, n.Text)
 	}
@@ -125,7 +125,7 @@ func (s *step) readStatuses(c *commandReader, t *tomltree.Node) {
 	}
 }
 
-// texts returns the texts of a list.
+// texts returns the strings of a list.
 func (c *commandReader) texts(t *tomltree.Node, key string) []*tomltree.Node {
 	n := t.Member(key)
 	if n == nil || n.Kind != strictjson.Array {
@@ -134,7 +134,7 @@ func (c *commandReader) texts(t *tomltree.Node, key string) []*tomltree.Node {
 	return slices.DeleteFunc(slices.Clone(n.Items), func(item *tomltree.Node) bool { return item.Kind != strictjson.String })
 }
 
-// namesFile reports whether a text is the path of a file of the job.
+// namesFile reports whether a template is the path of a file of the job.
 func namesFile(t command.Template) bool {
 	switch {
 	case len(t) == 1:
@@ -145,7 +145,7 @@ func namesFile(t command.Template) bool {
 	return false
 }
 
-// oneOrTexts returns the texts of a list, or the one that stands in its place.
+// oneOrTexts returns the strings of a list, or a single string given instead of a list.
 func (c *commandReader) oneOrTexts(t *tomltree.Node, key string) []*tomltree.Node {
 	if n := t.Member(key); n != nil && n.Kind == strictjson.String {
 		return []*tomltree.Node{n}
@@ -153,8 +153,8 @@ func (c *commandReader) oneOrTexts(t *tomltree.Node, key string) []*tomltree.Nod
 	return c.texts(t, key)
 }
 
-// below reads a path below {out} or {work}, or one of these if it is a folder. A "*"
-// stands for any text within a name.
+// below reads a path below {out} or {work}, or {out} or {work} itself for a folder. "*"
+// matches any text within a name.
 func (c *commandReader) below(n *tomltree.Node, what string, folder bool) command.Template {
 	t, wrong := command.ParseTemplate(n.Text)
 	root := len(wrong) == 0 && len(t) > 0 && (t[0].Kind == "out" || t[0].Kind == "work")
@@ -168,11 +168,11 @@ func (c *commandReader) below(n *tomltree.Node, what string, folder bool) comman
 			return t
 		}
 	}
-	c.Mistakef(n.Line, `%s must be a path below {out} or {work}, such as "{out}/poses.pdbqt", without other placeholders; got %q`, what, n.Text)
+	c.Errorf(n.Line, `%s must be a path below {out} or {work}, such as "{out}/poses.pdbqt", without other placeholders; got %q`, what, n.Text)
 	return nil
 }
 
-// readShown reads in which files beside the log the known failures are looked for.
+// readShown reads the files, other than the log, that are searched for known failures.
 func readShown(r *tomltree.Reader) []command.Template {
 	c := commandReader{Reader: r}
 	var all []command.Template
@@ -189,8 +189,8 @@ func readShown(r *tomltree.Reader) []command.Template {
 	return all
 }
 
-// readFilePath reads a file that is written: a fixed path below {out} or {work}, so that no
-// setting can point it elsewhere.
+// readFilePath reads the path of an output file. It must be a fixed path below {out} or
+// {work}, so that no setting can redirect it.
 func readFilePath(r *tomltree.Reader, n *tomltree.Node, key string) command.Template {
 	t, wrong := command.ParseTemplate(n.Text)
 	if len(wrong) == 0 && len(t) == 2 && (t[0].Kind == "out" || t[0].Kind == "work") && t[1].Kind == "" {
@@ -199,19 +199,18 @@ func readFilePath(r *tomltree.Reader, n *tomltree.Node, key string) command.Temp
 			return t
 		}
 	}
-	r.Mistakef(n.Line, `%s must be a file below {out} or {work}, such as "{out}/log.txt", without other placeholders; got %q`, key, n.Text)
+	r.Errorf(n.Line, `%s must be a file below {out} or {work}, such as "{out}/log.txt", without other placeholders; got %q`, key, n.Text)
 	return nil
 }
 
-// noteRepeated notes the name and the output that a step shares with an earlier
-// one.
+// noteRepeated reports a name or output file that a step shares with an earlier one.
 func noteRepeated(r *tomltree.Reader, t *tomltree.Node, s step, earlier []step) {
 	for _, e := range earlier {
 		if e.name == s.name {
-			r.Mistakef(t.Line, "two steps are named %q", e.name)
+			r.Errorf(t.Line, "two steps are named %q", e.name)
 		}
 		if e.stdout != nil && slices.Equal(e.stdout, s.stdout) && e.when == nil && s.when == nil {
-			r.Mistakef(t.Member("stdout").Line, "an earlier step writes to %s too and would be lost", t.Member("stdout").Text)
+			r.Errorf(t.Member("stdout").Line, "an earlier step also writes to %s; its output would be lost", t.Member("stdout").Text)
 		}
 	}
 }

@@ -71,7 +71,7 @@ message = "It was bad."
 file = "{work}/*.log"
 ` + fileParameters
 
-// withoutSpans leaves out which part of the progress a step has.
+// withoutSpans ignores a step's share of the progress.
 var withoutSpans = cmpopts.IgnoreFields(protocol.Step{}, "Span")
 
 func expandWith(t *testing.T, a *File, settings string, needs placement.Resources, files map[string][]string) *Run {
@@ -160,7 +160,7 @@ more = "settings.rounds + 1"
 
 func TestRunNeedsAStep(t *testing.T) {
 	a := parseOK(t, fileHead+"[[steps]]\nif = \"settings.opt\"\ncommand = [\"true\"]\n[[parameters]]\nname = \"opt\"\ntype = \"string\"\n")
-	must.Fail(t, "the error", must.Error2(a.Expand([]byte(`{}`), placement.Resources{}, commandPaths)), "none of the steps applies")
+	must.Fail(t, "the error", must.Error2(a.Expand([]byte(`{}`), placement.Resources{}, commandPaths)), "no step applies")
 }
 
 const listParameter = "[[parameters]]\nname = \"list\"\nfile = [\".pdb\"]\ntype = \"array\"\n"
@@ -191,7 +191,7 @@ text = """{{range .files.list}}{{.}}
 	must.Equal(t, "a cell of two", string(a.Parameters.Named("list").FromText(`["x", "y"]`).Raw), `["x", "y"]`)
 }
 
-// The text follows three lines and begins at line 4.
+// The text follows three lines, so it begins at line 4.
 func TestMistakesInOtherSections(t *testing.T) {
 	step := func(rest string) string { return "[[steps]]\ncommand = [\"a\"]\n" + rest }
 	tests := []struct {
@@ -202,7 +202,7 @@ func TestMistakesInOtherSections(t *testing.T) {
 		{"image like an option", "command = [\"a\"]\n[container]\nimage = \"--privileged\"", []string{"6: image must be"}},
 		{"image with half a digest", "command = [\"a\"]\n[container]\nimage = \"docker://a@sha256:12\"", []string{"6: image must be"}},
 		{"image file elsewhere", "command = [\"a\"]\n[container]\nimage = \"boltz.sif\"", []string{`6: image "boltz.sif" must be an absolute path`}},
-		{"modules beside an image", "command = [\"a\"]\nmodules = [\"b\"]\n[container]\nimage = \"a\"", []string{"5: modules belongs to programs of the machine"}},
+		{"modules beside an image", "command = [\"a\"]\nmodules = [\"b\"]\n[container]\nimage = \"a\"", []string{"5: modules applies to programs on the machine"}},
 		{"module like an option", "command = [\"a\"]\nmodules = [\n\"a\",\n\"-v\"]", []string{`7: "-v" in modules must be the name of a module`}},
 		{"conda by name", "command = [\"a\"]\nconda = \"boltz\"", []string{"5: conda must be the absolute path of an environment"}},
 		{"makes elsewhere", step(`makes = ["/tmp/x"]`), []string{`6: each of makes must be a path below {out} or {work}`}},
@@ -212,66 +212,66 @@ func TestMistakesInOtherSections(t *testing.T) {
 		{"folder elsewhere", step(`folder = "/tmp"`), []string{"6: folder must be a path below {out} or {work}"}},
 		{"empty complaint", step(`fails_if = ["a", ""]`), []string{"6: fails_if must not be empty"}},
 		{"status", step(`ok = [256]`), []string{"6: each of ok must be between 0 and 255"}},
-		{"optional stdin", step(`stdin = "{settings.opt}"`), []string{`6: the setting "opt" may have no value`}},
-		{"key beside steps", "makes = [\"{out}/x\"]\n" + step(""), []string{"4: makes belongs into one of the [[steps]]"}},
+		{"optional stdin", step(`stdin = "{settings.opt}"`), []string{`6: the setting "opt" can be unset`}},
+		{"key beside steps", "makes = [\"{out}/x\"]\n" + step(""), []string{"4: makes belongs in one of the [[steps]]"}},
 		{"if of an unknown setting", step(`if = "settings.opd"`), []string{`6: no parameter is named "opd"; did you mean "opt"?`}},
-		{"value that never is", `command = ["a", { if = "settings.method == 'slow'", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
-		{"extension that never is", `command = ["a", { if = "files.structure endsWith '.xyz'", args = [] }]`, []string{`4: the parameter "structure" takes no file whose name ends with ".xyz"`}},
-		{"optional behind ??", `command = ["a", { if = "(settings.opt ?? 'x') == 'x'", args = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
-		{"one of the values never is", `command = ["a", { if = "settings.method in ['fast', 'slow']", args = [] }]`, []string{`4: the setting "method" never is "slow"`}},
-		{"condition of two kinds", `command = ["a", { if = "settings.method > 1", args = [] }]`, []string{`4: if = "settings.method > 1": invalid operation: > (mismatched types string and int) (at letter 17)`}},
+		{"value that never is", `command = ["a", { if = "settings.method == 'slow'", args = [] }]`, []string{`4: the setting "method" can never be "slow"`}},
+		{"extension that never is", `command = ["a", { if = "files.structure endsWith '.xyz'", args = [] }]`, []string{`4: the parameter "structure" does not accept files ending in ".xyz"`}},
+		{"optional behind ??", `command = ["a", { if = "(settings.opt ?? 'x') == 'x'", args = ["{settings.opt}"] }]`, []string{`4: the setting "opt" can be unset`}},
+		{"one of the values never is", `command = ["a", { if = "settings.method in ['fast', 'slow']", args = [] }]`, []string{`4: the setting "method" can never be "slow"`}},
+		{"condition of two kinds", `command = ["a", { if = "settings.method > 1", args = [] }]`, []string{`4: if = "settings.method > 1": invalid operation: > (mismatched types string and int) (at character 17)`}},
 		{"condition in no language", `command = ["a", { if = "settings.method is", args = [] }]`, []string{`4: if = "settings.method is": unexpected token`}},
-		{"optional in else", `command = ["a", { if = "settings.opt", args = [], else = ["{settings.opt}"] }]`, []string{`4: the setting "opt" may have no value`}},
-		{"each of no list", `command = ["a", { each = "settings.method", args = ["{item}"] }]`, []string{`4: each goes through a list, but the setting "method" is none`}},
+		{"optional in else", `command = ["a", { if = "settings.opt", args = [], else = ["{settings.opt}"] }]`, []string{`4: the setting "opt" can be unset`}},
+		{"each of no list", `command = ["a", { each = "settings.method", args = ["{item}"] }]`, []string{`4: each needs a list, but the setting "method" is not a list`}},
 		{"each of an unknown setting", `command = ["a", { each = "settings.residuse", args = ["{item}"] }]`, []string{`4: no parameter is named "residuse"; did you mean "residues"?`}},
 		{"each without args", `command = ["a", { each = "settings.residues" }]`, []string{"4: args is missing"}},
-		{"item outside of a list", `command = ["a", "{item}"]`, []string{"4: {item} means nothing here"}},
-		{"extension in a check", "command = [\"a\"]\n[validate]\ncommand = [\"b\", { if = \"files.structure endsWith '.cif'\", args = [] }]", []string{"6: the end of a file's name means nothing here"}},
-		{"outputs of one name", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"a\"\n[[outputs]]\nname = \"x\"\nfile = \"b\"", []string{`8: there are two outputs "x"`}},
+		{"item outside of a list", `command = ["a", "{item}"]`, []string{"4: {item} is not available here"}},
+		{"extension in a check", "command = [\"a\"]\n[validate]\ncommand = [\"b\", { if = \"files.structure endsWith '.cif'\", args = [] }]", []string{"6: endsWith can't be used here"}},
+		{"outputs of one name", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"a\"\n[[outputs]]\nname = \"x\"\nfile = \"b\"", []string{`8: two outputs are named "x"`}},
 		{"output outside", "command = [\"a\"]\n[[outputs]]\nname = \"x\"\nfile = \"../a\"", []string{`7: file "../a" must be a path below`}},
 		{"failure's file outside", "command = [\"a\"]\n[[failures]]\npattern = \"a\"\nmessage = \"b\"\nfile = \"a.log\"", []string{"8: file must be a path below {out} or {work}"}},
 		{"content of no kind", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"protein\"", []string{"8: content must be"}},
 		{"bound without content", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\nmax_records = 1", []string{"8: max_records needs content"}},
-		{"bound of another content", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\nmax_records = 1", []string{"9: max_records says nothing about structure; its bounds are max_atoms"}},
+		{"bound of another content", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\nmax_records = 1", []string{"9: max_records does not apply to structure; its limits are max_atoms"}},
 		{"option of no command", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\npdb = [\"--no-water\"]", []string{`9: pdb: "--no-water" is not an option of molrun engine pdb; valid options: --no-hetero, --standard, --no-hydrogens`}},
 		{"bound of nothing", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\ncontent = \"structure\"\nmax_atoms = 0", []string{"9: max_atoms must be between 1 and"}},
 		{"content of no file", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\ntype = \"string\"\ncontent = \"structure\"", []string{`8: unknown key "content"`}},
 		{"list in a text", "command = [\"a\", \"{files.list}\"]\n" + listParameter, []string{`4: the parameter "list" is a list of files: write { each = "files.list"`}},
 		{"list as a setting", "command = [\"a\", { each = \"settings.list\", args = [] }]\n" + listParameter, []string{`4: the parameter "list" is a file: write files.list`}},
-		{"each of one file", "command = [\"a\", { each = \"files.structure\", args = [] }]", []string{`4: each goes through a list, but the setting "structure" is none: write {files.structure}`}},
-		{"each of a file that is none", "command = [\"a\", { each = \"files.residues\", args = [] }]", []string{`4: the parameter "residues" is no file: write settings.residues`}},
+		{"each of one file", "command = [\"a\", { each = \"files.structure\", args = [] }]", []string{`4: each needs a list, but the setting "structure" is not a list: write {files.structure}`}},
+		{"each of a file that is none", "command = [\"a\", { each = \"files.residues\", args = [] }]", []string{`4: the parameter "residues" is not a file: write settings.residues`}},
 		{"extension of a list", "command = [\"a\", { if = \"files.list endsWith '.pdb'\", args = [] }]\n" + listParameter, []string{"4: if = \"files.list endsWith '.pdb'\": invalid operation: endsWith (mismatched types"}},
 		{"too many files", "command = [\"a\"]\n" + listParameter + "maxItems = 1001\n", []string{"9: maxItems must be between 1 and 1000"}},
 		{"fewer than least", "command = [\"a\"]\n" + listParameter + "minItems = 3\nmaxItems = 2\n", []string{"10: maxItems is less than minItems"}},
-		{"keyword of a list", "command = [\"a\"]\n" + listParameter + "uniqueItems = true\n", []string{"9: uniqueItems says nothing about a file"}},
-		{"bounds of one file", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\nminItems = 1", []string{"8: minItems says nothing about a file"}},
+		{"keyword of a list", "command = [\"a\"]\n" + listParameter + "uniqueItems = true\n", []string{"9: uniqueItems does not apply to a file"}},
+		{"bounds of one file", "command = [\"a\"]\n[[parameters]]\nname = \"x\"\nfile = [\".a\"]\nminItems = 1", []string{"8: minItems does not apply to a file"}},
 		{"fact of no file", "command = [\"a\"]\n[resources]\nmemory = \"facts.residuse\"", []string{"6: memory = \"facts.residuse\" is neither an amount nor an expression: unknown field residuse"}},
 		{"fact of a file without content", "command = [\"a\"]\n[derived]\nx = \"facts.structure.residues\"", []string{"6: x = \"facts.structure.residues\": unknown field residues"}},
-		{"resource that is a text", "command = [\"a\"]\n[resources]\ncpus = \"settings.method\"", []string{"6: cpus = \"settings.method\" is no number"}},
-		{"resource with a value in place of none, once", "command = [\"a\"]\n[resources]\ncpus = \"(settings.rounds ?? 1) + settings.rounds\"", []string{`6: cpus reads the parameter "rounds", which may have no value`}},
-		{"resource without a value", "command = [\"a\"]\n[resources]\ncpus = \"settings.rounds + 1\"", []string{`6: cpus reads the parameter "rounds", which may have no value`}},
+		{"resource that is a text", "command = [\"a\"]\n[resources]\ncpus = \"settings.method\"", []string{"6: cpus = \"settings.method\" is not a number"}},
+		{"resource with a value in place of none, once", "command = [\"a\"]\n[resources]\ncpus = \"(settings.rounds ?? 1) + settings.rounds\"", []string{`6: cpus reads the parameter "rounds", which can be unset`}},
+		{"resource without a value", "command = [\"a\"]\n[resources]\ncpus = \"settings.rounds + 1\"", []string{`6: cpus reads the parameter "rounds", which can be unset`}},
 		{"expected seconds that are a text", "command = [\"a\"]\n[estimate]\nexpected_seconds = \"20\"", []string{"6: expected_seconds must be a number of seconds from 0.001 on, such as 20"}},
 		{"seconds per size that are a text", "command = [\"a\"]\n[estimate]\nsize = \"1\"\nseconds_per_size = \"20\"", []string{"7: seconds_per_size must be a number of seconds from 1e-30 on, such as 2e-07"}},
 		{"seconds per size of nothing", "command = [\"a\"]\n[estimate]\nseconds_per_size = 2e-7", []string{"5: [estimate] needs size"}},
 		{"seconds in two ways", "command = [\"a\"]\n[estimate]\nsize = \"1\"\nexpected_seconds = 3\nseconds_per_size = 2e-7", []string{"8: give either expected_seconds or seconds_per_size"}},
 		{"expected seconds below any", "command = [\"a\"]\n[estimate]\nexpected_seconds = 0", []string{"6: expected_seconds must be a number"}},
 		{"expected seconds without end", "command = [\"a\"]\n[estimate]\nexpected_seconds = 1e12", []string{"6: expected_seconds must be a number"}},
-		{"file in a size", "command = [\"a\"]\n[estimate]\nsize = \"1 + files.structure\"", []string{"6: size \"1 + files.structure\": only conditions read files.structure: write facts.structure.bytes for the bytes of a file (at letter 11)"}},
-		{"size that is a text", "command = [\"a\"]\n[estimate]\nsize = \"settings.method + 'x'\"", []string{"6: size \"settings.method + 'x'\": it is no number"}},
-		{"metric of two files", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", json = \"b\" }", []string{`6: the metric "x" is found either by file or by json`}},
-		{"metric that counts and finds", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", count = \"a\" }", []string{`6: the metric "x" is either what pattern finds or how often count matches`}},
-		{"column of no table", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", column = \"c\" }", []string{`6: column of the metric "x" goes with "table"`}},
-		{"table without column", "command = [\"a\"]\n[metrics]\nx = { table = \"a.tsv\", take = \"min\" }", []string{`6: the metric "x" needs the column`}},
+		{"file in a size", "command = [\"a\"]\n[estimate]\nsize = \"1 + files.structure\"", []string{"6: size \"1 + files.structure\": only conditions read files.structure: write facts.structure.bytes for the bytes of a file (at character 11)"}},
+		{"size that is a text", "command = [\"a\"]\n[estimate]\nsize = \"settings.method + 'x'\"", []string{"6: size \"settings.method + 'x'\": it is not a number"}},
+		{"metric of two files", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", json = \"b\" }", []string{`6: the metric "x" has both file and json`}},
+		{"metric that counts and finds", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", count = \"a\" }", []string{`6: the metric "x" has both pattern and count`}},
+		{"column of no table", "command = [\"a\"]\n[metrics]\nx = { file = \"a\", pattern = \"(a)\", column = \"c\" }", []string{`6: column of the metric "x" requires "table"`}},
+		{"table without column", "command = [\"a\"]\n[metrics]\nx = { table = \"a.tsv\", take = \"min\" }", []string{`6: the metric "x" needs column`}},
 		{"unknown statistic", "command = [\"a\"]\n[metrics]\nx = { table = \"a.tsv\", column = \"c\", take = \"median\" }", []string{"6: take must be"}},
 		{"no program", "command = [\"a\"]\nprograms = [\"cp -r\"]", []string{`5: "cp -r" in programs must be the name of a program, such as "obabel", or an absolute path`}},
 		{"json without a place", "command = [\"a\"]\n[metrics]\nx = { json = \"a.json\" }", []string{`6: the metric "x" needs at`}},
 		{"place without a slash", "command = [\"a\"]\n[metrics]\nx = { json = \"a.json\", at = \"ptm\" }", []string{"6: at must begin with /"}},
 		{"digits", "command = [\"a\"]\n[metrics]\nx = { digits = 16 }", []string{"6: digits must be between 0 and 15"}},
-		{"error of nothing", "command = [\"a\"]\n[metrics]\nx = { error_of = \"y\" }", []string{`6: error_of must name another metric of this file, which is no error, got "y"`}},
+		{"error of nothing", "command = [\"a\"]\n[metrics]\nx = { error_of = \"y\" }", []string{`6: error_of must name another metric of this file that is not itself an error, got "y"`}},
 		{"error of an error", "command = [\"a\"]\n[metrics]\nx = { error_of = \"x\" }", []string{`6: error_of must name another metric`}},
 		{"error of another unit", "command = [\"a\"]\n[metrics]\ny = { unit = \"nm\" }\nx = { error_of = \"y\", unit = \"Å\" }", []string{`7: the error x must have the unit of y, "nm", got "Å"`}},
-		{"two errors", "command = [\"a\"]\n[metrics]\ny = { title = \"y\" }\nx = { error_of = \"y\" }\nz = { error_of = \"y\" }", []string{`8: y has the error x already`}},
-		{"reading of falling values", "command = [\"a\"]\n[metrics]\nx = { reading = [{ from = 1, words = \"high\" }, { from = 0.5, words = \"low\" }] }", []string{`6: reading must begin with the lowest values: each but the first needs a from above the one before`}},
+		{"two errors", "command = [\"a\"]\n[metrics]\ny = { title = \"y\" }\nx = { error_of = \"y\" }\nz = { error_of = \"y\" }", []string{`8: y already has the error x`}},
+		{"reading of falling values", "command = [\"a\"]\n[metrics]\nx = { reading = [{ from = 1, words = \"high\" }, { from = 0.5, words = \"low\" }] }", []string{`6: reading must list ranges in ascending order: each but the first needs a from above the previous one`}},
 		{"reading without words", "command = [\"a\"]\n[metrics]\nx = { reading = [{ from = 1 }] }", []string{`6: `}},
 	}
 	for _, tt := range tests {
@@ -337,7 +337,7 @@ func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 		t.Errorf("faults %v, want one of the list", faults)
 	}
 
-	// What another job is still to make counts as nothing yet, and decides no rule.
+	// Files that another job has not created yet count as 0, and do not violate any rule.
 	facts.AddFile("list", 0, true)
 	if faults := a.factRules(settings, facts); faults != nil {
 		t.Errorf("faults of files that are to come: %v", faults)
@@ -345,7 +345,7 @@ func TestFactsOfFilesDecideAboutAJob(t *testing.T) {
 	if needs, _ := a.Needs(settings, facts); needs.CPUs != 1 {
 		t.Errorf("%d CPUs for files that are to come", needs.CPUs)
 	}
-	// Files that are not given have none of anything.
+	// Metadata of files that are not given is 0.
 	if needs, faults := a.Needs(parseJSON(t, `{"ns":1}`), nil); faults != nil || needs.MemoryBytes != 1<<30 {
 		t.Errorf("without files: %+v, %v", needs, faults)
 	}

@@ -9,24 +9,24 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// text is one of [[texts]]: a file that is made from settings before the first step.
+// text is an entry of [[texts]]: a file generated from settings before the first step.
 type text struct {
 	path command.Template
-	when *expression.Expression // nil: always
+	when *expression.Expression // nil means always
 	body *command.FileText
 }
 
-// textFiles are all [[texts]].
+// textFiles holds all entries of [[texts]].
 type textFiles struct {
 	all        []text
 	parameters Parameters
 	derived    []derived
 }
 
-// textValues are the values that a text reads beside settings, derived values and files.
+// textValues are the values that a text can read in addition to settings, derived values
+// and files.
 var textValues = []string{"out", "work", "folder", "cpus", "gpus"}
 
-// readTexts reads [[texts]].
 func readTexts(c commandReader) textFiles {
 	r := c.Reader
 	made := textFiles{parameters: c.parameters, derived: c.derived}
@@ -41,7 +41,7 @@ func readTexts(c commandReader) textFiles {
 		}
 		var err error
 		if one.body, err = command.ParseFileText(n.Text); err != nil {
-			r.Mistakef(n.Line, "text: line %v", err)
+			r.Errorf(n.Line, "text: line %v", err)
 			continue
 		}
 		for _, u := range one.body.Uses {
@@ -52,7 +52,7 @@ func readTexts(c commandReader) textFiles {
 	return made
 }
 
-// textUse notes a value that a text reads and that does not exist.
+// textUse reports a nonexistent value that a text reads.
 func (c *commandReader) textUse(line int, u command.Use) {
 	p := c.parameters.Named(u.Name)
 	switch u.Kind {
@@ -61,18 +61,18 @@ func (c *commandReader) textUse(line int, u command.Use) {
 	case "settings", "files":
 		switch {
 		case p == nil:
-			c.parameters.noteUnknown(c.Reader, line, u.Name)
+			c.parameters.reportUnknown(c.Reader, line, u.Name)
 		case (u.Kind == "files") != (len(p.File) > 0):
-			c.Mistakef(line, "text reads .%s.%s, but the parameter is %s", u.Kind, u.Name, fileOrNot(p, ".", ""))
+			c.Errorf(line, "text reads .%s.%s, but the parameter is %s", u.Kind, u.Name, fileOrNot(p, ".", ""))
 		}
 	case "derived":
 		if !slices.ContainsFunc(c.derived, func(d derived) bool { return d.name == u.Name }) {
-			c.Mistakef(line, "no derived value is named %q: [derived] has them", u.Name)
+			c.Errorf(line, "no derived value is named %q: define it in [derived]", u.Name)
 		}
 	}
 }
 
-// fillFiles adds the texts to the files of a run, by path.
+// fillFiles adds the generated texts to the files of a run, by path.
 func (f textFiles) fillFiles(values *command.Values, files map[string]string) error {
 	if len(f.all) == 0 {
 		return nil
@@ -93,7 +93,8 @@ func (f textFiles) fillFiles(values *command.Values, files map[string]string) er
 	return nil
 }
 
-// data returns what texts read. A setting without a value is nil.
+// data returns the values that the templates of text files can refer to. A setting without
+// a value is nil.
 func (f textFiles) data(values *command.Values) map[string]any {
 	settings, derived := map[string]any{}, map[string]any{}
 	for _, p := range f.parameters {

@@ -65,7 +65,7 @@ func TestTextNeedsTheValuesThatItUses(t *testing.T) {
 	}
 }
 
-// The text follows four lines and begins at line 5.
+// The text follows four lines, so it begins at line 5.
 func TestMistakesInTexts(t *testing.T) {
 	text := func(rest string) string {
 		return fileHead + "command = [\"a\"]\n[[texts]]\nfile = \"{work}/x\"\n" + rest + fileParameters

@@ -15,28 +15,28 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// ValidatorRow is what a validator is asked about.
+// ValidatorRow is the input of a validator for one job.
 type ValidatorRow struct {
-	Settings *strictjson.Value // checked, or as sent where the schema found faults
+	Settings *strictjson.Value // checked, or as submitted if the schema found errors
 	Paths    Paths             // only Files and Program
 	Named    map[string][]NamedFile
-	Facts    Facts // what is known of the files, to which content is added
-	Right    bool  // the schema found no fault
+	Facts    Facts // file metadata; RunValidator adds metadata from the content
+	Right    bool  // the schema found no error
 }
 
-// HasValidator reports whether RunValidator has to follow CheckSettings.
+// HasValidator reports whether RunValidator must be called after CheckSettings.
 func (a *File) HasValidator() bool {
 	return a.checker != nil || a.Parameters.readsContent() || a.UsesFacts()
 }
 
-// ValidatesFaulty reports whether the validator also reads settings in which the
-// schema found faults.
-func (a *File) ValidatesFaulty() bool { return a.checker != nil && a.checker.always }
+// ValidatesInvalid reports whether the validator also reads settings in which the schema
+// found errors.
+func (a *File) ValidatesInvalid() bool { return a.checker != nil && a.checker.always }
 
-// RunValidator returns the faults of files that hold something else than they should, and
-// those that the algorithm's own program finds, a list for each row; paths begin below the
-// settings. An error says that the settings could not be checked, which is no fault of
-// theirs. Users share the pool.
+// RunValidator returns a list of errors for each row: files with the wrong content, and
+// errors found by the algorithm's own program. Paths are relative to the settings. The
+// returned error is not an error in the settings; it means that they could not be
+// checked. All users share the pool.
 func (a *File) RunValidator(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow) ([][]fault.Field, error) {
 	faults, err := a.Parameters.checkContent(ctx, pool, user, rows)
 	for i := range rows {
@@ -47,13 +47,13 @@ func (a *File) RunValidator(ctx context.Context, pool *validator.Pool, user stri
 	if a.checker == nil || err != nil {
 		return faults, err
 	}
-	var right []int // rows whose files the program can read
+	var right []int // rows with valid files
 	for i := range rows {
 		if len(faults[i]) == 0 {
 			right = append(right, i)
 		}
 	}
-	answers, err := a.askValidator(ctx, pool, user, rows, right)
+	answers, err := a.runProgram(ctx, pool, user, rows, right)
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +63,9 @@ func (a *File) RunValidator(ctx context.Context, pool *validator.Pool, user stri
 	return faults, nil
 }
 
-// askValidator asks the algorithm's own program about some rows.
-func (a *File) askValidator(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow, of []int) ([][]fault.Field, error) {
-	questions := make([]validator.Question, len(of))
+// runProgram runs the algorithm's own program on some rows.
+func (a *File) runProgram(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow, of []int) ([][]fault.Field, error) {
+	questions := make([]validator.Input, len(of))
 	home, err := a.Folder.Path()
 	if err != nil {
 		return nil, fmt.Errorf("validator of %s %s: %w", a.Type, a.Version, err)
@@ -77,17 +77,17 @@ func (a *File) askValidator(ctx context.Context, pool *validator.Pool, user stri
 		values.Site = a.site
 		values.Computed, _ = a.relations.values(values.Settings.Members, row.Facts, nil)
 		values.Computed.Files = a.Parameters.paths(row.Paths.Files)
-		questions[i] = validator.Question{Files: row.Paths.readable(), Settings: values.Settings}
+		questions[i] = validator.Input{Files: row.Paths.readable(), Settings: values.Settings}
 		questions[i].Argv, err = command.Argv(a.checker.command, values)
 		if err != nil {
 			return nil, &fault.Error{Code: fault.Internal, Message: "the settings could not be checked", Err: fmt.Errorf("validator of %s %s: %w", a.Type, a.Version, err)}
 		}
 	}
-	program := validator.Program{Type: a.Type, Version: a.Version, Many: a.checker.many, Sandbox: a.Reach()}
+	program := validator.Program{Type: a.Type, Version: a.Version, Many: a.checker.many, Sandbox: a.AccessibleSandbox()}
 	return pool.AskProgram(ctx, user, program, questions)
 }
 
-// readable returns the files that the program may read.
+// readable returns the files that the program can read.
 func (p Paths) readable() map[string][]string {
 	if p.Folder == "" {
 		return p.Files
@@ -97,8 +97,8 @@ func (p Paths) readable() map[string][]string {
 	return files
 }
 
-// checkContent returns the faults of files that hold something else than they should, a
-// list for each row. A file that many rows share is read once.
+// checkContent returns a list of errors for each row, for files with the wrong content. A
+// file shared by many rows is read once.
 func (all Parameters) checkContent(ctx context.Context, pool *validator.Pool, user string, rows []ValidatorRow) ([][]fault.Field, error) {
 	faults := make([][]fault.Field, len(rows))
 	type reading struct{ parameter, path string }
@@ -162,8 +162,8 @@ func (p *Parameter) contentOf(ctx context.Context, pool *validator.Pool, user, p
 	return got, err
 }
 
-// MergeFaults appends the validator's faults to those of the schema. If both
-// complain about a setting, only the validator's fault stays.
+// MergeFaults appends the validator's errors to those of the schema. If both report a
+// setting, only the validator's errors are kept.
 func MergeFaults(schema, validator []fault.Field) []fault.Field {
 	reported := map[any]bool{}
 	for _, f := range validator {

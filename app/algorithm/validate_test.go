@@ -37,7 +37,8 @@ func rowsOf(t *testing.T, settings ...string) []ValidatorRow {
 	return rows
 }
 
-// faulty finds documents with n = 13 and prints a line for each document.
+// faulty is a script that reports documents with n = 13 and prints a line for each
+// document.
 const faulty = `while read -r line; do case "$line" in *13*) echo "[{\"loc\":[\"n\",0],\"msg\":\"unlucky\",\"type\":\"luck\"}]";; *) echo "[]";; esac; done`
 
 func TestValidatorAnswersEachRow(t *testing.T) {
@@ -69,7 +70,7 @@ func TestManyRowsAreOneProcess(t *testing.T) {
 	}
 }
 
-// Rows whose files differ cannot share a process: the path is an argument.
+// Rows with different files cannot share a process, because the path is an argument.
 func TestValidatorReadsFiles(t *testing.T) {
 	a := validated(t, `while read -r line; do printf '[{"loc":[],"msg":"%s"}]\n' "$(cat "${1:-/dev/null}")-"; done`, "many = true")
 	dir := t.TempDir()
@@ -105,7 +106,7 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 		{"no array", "echo '{}'", "", "details must be an array", fault.Internal},
 		{"no detail", "echo '[1]'", "", `a detail needs "loc"`, fault.Internal},
 		{"no message", `echo '[{"loc":[]}]'`, "", `a detail needs "loc"`, fault.Internal},
-		{"odd path", `echo '[{"loc":[1.5],"msg":"a"}]'`, "", `"loc" may hold`, fault.Internal},
+		{"odd path", `echo '[{"loc":[1.5],"msg":"a"}]'`, "", `"loc" can contain`, fault.Internal},
 		{"too few lines", "echo '[]'", "many = true", "1 lines for 2 documents", fault.Internal},
 		{"too many lines", "echo '[]'; echo '[]'; echo '[]'", "many = true", "3 lines for 2 documents", fault.Internal},
 		{"too much", "yes", "", "more than 8388608 bytes", fault.Unavailable},
@@ -122,7 +123,7 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 	}
 }
 
-// Tools that exit with 1 because they found something have answered.
+// A validator that exits with 1 but reports errors has done its work.
 func TestValidatorMayFailWithFindings(t *testing.T) {
 	a := validated(t, `echo '[{"loc":["n"],"msg":"bad"}]'; exit 1`, "")
 	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`))
@@ -131,7 +132,7 @@ func TestValidatorMayFailWithFindings(t *testing.T) {
 	}
 }
 
-// A process that the validator leaves behind holds its output open.
+// The remaining process keeps the validator's output open.
 func TestValidatorMayLeaveAProcessBehind(t *testing.T) {
 	for answer, want := range map[string]string{
 		"[]": "[[]]", `[{"loc":["n"],"msg":"bad"}]`: "[[n: bad]]",
@@ -155,7 +156,8 @@ func TestMissingValidatorProgram(t *testing.T) {
 	}
 }
 
-// Stopping a validator stops its children: the pipe that they hold open ends.
+// Stopping a validator must stop its children, too: the pipe that they hold open is then
+// closed.
 func TestValidatorIsStoppedWithItsCaller(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must.OK(t, syscall.Mkfifo(pipe, 0o600))

@@ -9,7 +9,7 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// View is an algorithm as clients see it. A listing leaves out the detail.
+// View is an algorithm as clients see it. Listings omit the Detail.
 type View struct {
 	Type        string   `json:"type"`
 	Version     string   `json:"version"`
@@ -19,16 +19,16 @@ type View struct {
 	Categories  []string `json:"categories"`
 	Functions   []string `json:"functions"`
 	Keywords    []string `json:"keywords,omitempty"`
-	Takes       []string `json:"takes"` // extensions of the files that it reads
+	Takes       []string `json:"takes"` // extensions of its input files
 	Ready       bool     `json:"ready"`
 	Missing     []string `json:"missing"`
-	Install     string   `json:"install,omitempty"` // while something is missing
-	Status      string   `json:"status,omitempty"`  // untested
+	Install     string   `json:"install,omitempty"` // only while something is missing
+	Status      string   `json:"status,omitempty"`  // Untested or empty
 
 	*Detail
 }
 
-// Detail is what a client needs to fill in settings.
+// Detail is what a client needs to build a settings form.
 type Detail struct {
 	Default           bool             `json:"default"`
 	Cite              []string         `json:"cite"`
@@ -47,32 +47,32 @@ type Detail struct {
 	Example           json.RawMessage  `json:"example,omitempty"`
 }
 
-// ResourcesView is what a job needs: numbers, or "{settings.NAME}".
+// ResourcesView lists what a job needs, as numbers or "{settings.NAME}".
 type ResourcesView struct {
 	CPUs   any `json:"cpus"`
 	Memory any `json:"memory"` // bytes
 	GPUs   any `json:"gpus"`
 
-	GPUMemory int64 `json:"gpuMemory,omitempty"` // bytes of each
+	GPUMemory int64 `json:"gpuMemory,omitempty"` // bytes per GPU
 }
 
-// ParameterView is a parameter as forms need it, in the order of the file.
+// ParameterView is a parameter as forms need it. Parameters keep the order of the file.
 type ParameterView struct {
 	Name     string          `json:"name"`
 	Title    string          `json:"title"`
-	Type     any             `json:"type,omitempty"` // as in JSON Schema: one, or a list; none: see the schema
+	Type     any             `json:"type,omitempty"` // as in JSON Schema, one or a list; if absent, see Schema
 	Unit     string          `json:"unit,omitempty"`
 	Help     string          `json:"help,omitempty"`
 	Required bool            `json:"required"`
 	Advanced bool            `json:"advanced"`
-	File     []string        `json:"file,omitempty"`    // extensions
-	Content  string          `json:"content,omitempty"` // what the file holds
+	File     []string        `json:"file,omitempty"`    // accepted extensions
+	Content  string          `json:"content,omitempty"` // kind of file content
 	Default  json.RawMessage `json:"default,omitempty"`
 	Schema   json.RawMessage `json:"schema"`
 }
 
-// Summary returns the algorithm for a listing. versions are all of its type,
-// missing is what Missing says of where it would run.
+// Summary returns the algorithm for a listing. versions are all versions of its type;
+// missing is the result of Missing for the target machine.
 func (a *File) Summary(missing, versions []string) View {
 	v := View{
 		Type: a.Type, Version: a.Version, Versions: versions, Title: a.Title, Description: a.Description,
@@ -84,7 +84,7 @@ func (a *File) Summary(missing, versions []string) View {
 	return v
 }
 
-// takes returns the extensions of the files that the parameters read.
+// takes returns the extensions of all input files.
 func (a *File) takes() []string {
 	all := []string{}
 	for _, p := range a.Parameters {
@@ -94,7 +94,7 @@ func (a *File) takes() []string {
 	return slices.Compact(all)
 }
 
-// View returns all that clients may know of the algorithm.
+// View returns everything that clients are allowed to see of the algorithm.
 func (a *File) View(missing, versions []string) View {
 	v := a.Summary(missing, versions)
 	v.Detail = &Detail{

@@ -32,7 +32,7 @@ func TestViewsOfAnAlgorithm(t *testing.T) {
 	}
 }
 
-// Lists are never null, because clients iterate over them.
+// Lists must not be null, because clients iterate over them.
 func TestViewOfTheSmallestFile(t *testing.T) {
 	text, err := json.Marshal(parseOK(t, head).View([]string{}, []string{"1"}))
 	must.OK(t, err)

@@ -38,7 +38,7 @@ func algorithmsListCommand() *cobra.Command {
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		catalogue, here, err := catalogueHere(c, flags)
+		catalogue, here, err := loadCatalogue(c, flags)
 		if err != nil {
 			return err
 		}
@@ -65,9 +65,8 @@ func algorithmsListCommand() *cobra.Command {
 	return c
 }
 
-// catalogueHere loads the algorithms that the service would offer with this
-// configuration.
-func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, host.Host, error) {
+// loadCatalogue loads the algorithms that a service with this configuration would offer.
+func loadCatalogue(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, host.Host, error) {
 	config, err := flags.loadConfig()
 	if err != nil {
 		return nil, host.Host{}, err
@@ -76,7 +75,7 @@ func catalogueHere(c *cobra.Command, flags *configFlags) (*algorithm.Catalogue, 
 	if err != nil {
 		return nil, host.Host{}, err
 	}
-	here, _ := host.Inspect(config) // what was not detected counts as absent
+	here, _ := host.Inspect(config) // undetected hardware counts as absent
 	return catalogue, here, nil
 }
 
@@ -93,7 +92,7 @@ func algorithmsShowCommand() *cobra.Command {
 	c.Flags().StringVar(&version, "version", "", "version (default: the version that jobs use)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, including the JSON Schema of the settings")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		catalogue, here, err := catalogueHere(c, flags)
+		catalogue, here, err := loadCatalogue(c, flags)
 		if err != nil {
 			return err
 		}
@@ -123,7 +122,7 @@ func showAlgorithm(c *cobra.Command, a *algorithm.File, view algorithm.View) err
 		fmt.Fprintln(w, "not ready:", missing)
 	}
 	if view.Install != "" {
-		fmt.Fprintln(w, "to install it:", view.Install)
+		fmt.Fprintln(w, "To install:", view.Install)
 	}
 	fmt.Fprintln(w)
 	rows := make([][]string, len(a.Parameters))
@@ -175,10 +174,10 @@ there are errors.`,
 		if err != nil {
 			return err
 		}
-		here, _ := host.Inspect(config) // what was not detected counts as absent
+		here, _ := host.Inspect(config) // undetected hardware counts as absent
 		program, _ := os.Executable()
 		wrong, broken := 0, 0
-		for _, file := range allWithin(files) {
+		for _, file := range expandFolders(files) {
 			a, mistakes, err := builtin.ReadAlgorithm(file)
 			if err != nil {
 				return err
@@ -199,10 +198,10 @@ there are errors.`,
 					broken++
 				}
 			}
-			for _, text := range a.Doubts() {
+			for _, text := range a.CommandWarnings() {
 				fmt.Fprintf(c.ErrOrStderr(), "warning: %s: %s\n", file, text)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is correct%s\n", file, a.Type, a.Version, readiness(missing, here.RunsHere(a)))
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s %s is valid%s\n", file, a.Type, a.Version, readiness(missing, here.RunsHere(a)))
 			if len(missing) == 0 && here.RunsHere(a) {
 				checkVersion(c, here, a)
 			}
@@ -219,15 +218,16 @@ there are errors.`,
 	return c
 }
 
-// allWithin returns what is to be checked of folders of algorithms.
-func allWithin(files []string) (all []string) {
+// expandFolders returns the algorithms to check, with folders expanded.
+func expandFolders(files []string) (all []string) {
 	for _, file := range files {
 		all = append(all, builtin.Within(file)...)
 	}
 	return all
 }
 
-// checkVersion warns if the program is of another version than the file was written for.
+// checkVersion warns if the installed program's version differs from the one that the
+// file was written for.
 func checkVersion(c *cobra.Command, here host.Host, a *algorithm.File) {
 	program, _ := os.Executable()
 	probe, ok := a.VersionProbe(program)
@@ -250,12 +250,12 @@ func checkVersion(c *cobra.Command, here host.Host, a *algorithm.File) {
 
 func mistakesText(n int) string {
 	if n == 1 {
-		return "1 mistake"
+		return "1 error"
 	}
-	return strconv.Itoa(n) + " mistakes"
+	return strconv.Itoa(n) + " errors"
 }
 
-// readiness says whether jobs can run here, or on the cluster if they don't run here.
+// readiness describes whether jobs can run here or, if here is false, on the cluster.
 func readiness(missing []string, here bool) string {
 	switch {
 	case len(missing) == 0 && here:

@@ -29,7 +29,7 @@ and failed authentication. Works whether or not the service is running.`,
 		Args: cobra.NoArgs,
 	}
 	flags := addConfigFlags(c, false)
-	c.Flags().StringVar(&since, "since", "", "only entries since, such as 24h, 7d or 2026-11-20")
+	c.Flags().StringVar(&since, "since", "", "only entries since this date or within this time, such as 2026-11-20, 24h or 7d")
 	c.Flags().StringVar(&key, "key", "", "only entries by or about the API key with this ID")
 	c.Flags().StringVar(&action, "action", "", "only this action, such as job.submit, or group, such as job")
 	c.Flags().BoolVar(&follow, "follow", false, "keep printing new entries until interrupted")
@@ -53,7 +53,7 @@ and failed authentication. Works whether or not the service is running.`,
 	return c
 }
 
-// parseSince reads a time ago or a date.
+// parseSince parses an age or a date.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -65,13 +65,13 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	}
 	var ago unit.Duration
 	if err := ago.UnmarshalText([]byte(text)); err != nil {
-		return time.Time{}, errors.New("give a time ago, such as 24h or 7d, or a date, such as 2026-11-20")
+		return time.Time{}, errors.New("use an age, such as 24h or 7d, or a date, such as 2026-11-20")
 	}
 	return now.Add(-time.Duration(ago)), nil
 }
 
-// printEntries returns a function that prints an entry: as JSON, or as a line of a
-// table with columns of the usual widths.
+// printEntries returns a function that prints one entry, as JSON or as a row of a table
+// with fixed column widths.
 func printEntries(w io.Writer, asJSON bool) func(audit.Entry) error {
 	encoder := json.NewEncoder(w)
 	if asJSON {
@@ -100,15 +100,15 @@ func or(text, instead string) string {
 	return text
 }
 
-// byCommand is the origin of what a command does itself, not by a request to the
-// service.
+// byCommand is the origin of actions that a command performs itself rather than by a
+// request to the service.
 const byCommand = "command"
 
-// recordAct adds to the audit log what a command did to the whole data directory. It is
-// done already, so an error only gets a warning.
+// recordAct adds a command's action on the whole data directory to the audit log. The
+// action has already happened, so an error only causes a warning.
 func recordAct(c *cobra.Command, data, action, object string) {
 	e := audit.Entry{Time: unit.At(time.Now()), Action: action, Object: object, Result: "ok", Remote: byCommand}
 	if err := audit.Append(data, e); err != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "warning: this is not in the audit log: %v\n", err)
+		fmt.Fprintf(c.ErrOrStderr(), "warning: could not write to the audit log: %v\n", err)
 	}
 }

@@ -63,7 +63,7 @@ Exits with 0 if the backup and the data directory are intact, 10 if only the bac
 		options := backup.Options{Deep: deep, Program: version, Pruned: func(names []string) {
 			fmt.Fprintf(c.ErrOrStderr(), "deleted by --keep: %s\n", strings.Join(names, ", "))
 		}}
-		if options.Dir, err = placeOfBackups(c, config, args, marked); err != nil {
+		if options.Dir, err = backupDir(c, config, args, marked); err != nil {
 			return err
 		}
 		if err := options.Keep.UnmarshalText([]byte(rule)); err != nil {
@@ -90,15 +90,15 @@ Exits with 0 if the backup and the data directory are intact, 10 if only the bac
 	return c
 }
 
-// placeOfBackups returns the directory, and says so if it has no backups yet: it may be
-// another than was meant.
-func placeOfBackups(c *cobra.Command, config config.Config, args []string, marked bool) (backup.Dir, error) {
+// backupDir returns the backup directory. If it holds no backups yet, it says so,
+// because it might be the wrong directory.
+func backupDir(c *cobra.Command, config config.Config, args []string, marked bool) (backup.Dir, error) {
 	dir := backup.Dir(config.Backup.To)
 	if len(args) > 0 {
 		dir = backup.Dir(args[0])
 	}
 	if dir == "" {
-		return "", remote.Usagef("name the directory of backups, or set backup.to")
+		return "", remote.Usagef("specify the backup directory, or set backup.to")
 	}
 	has, err := dir.Marked()
 	switch {
@@ -107,27 +107,27 @@ func placeOfBackups(c *cobra.Command, config config.Config, args []string, marke
 	case marked:
 		return "", fault.Errorf(fault.Invalid, "%s has no backups; mount its disk, or run molrun backup %[1]s once without --marked", dir)
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s has no backups yet: this is its first, and a full one\n", dir)
+	fmt.Fprintf(c.ErrOrStderr(), "%s has no backups yet; making a first, full backup\n", dir)
 	return dir, nil
 }
 
-// backupProblems prints what is wrong with a backup or the data, and says what
-// follows from it.
+// backupProblems prints the problems of a backup or of the data, and returns an error
+// that says what they mean.
 func backupProblems(w io.Writer, taken *backup.Record) error {
 	for _, p := range slices.Concat(taken.Problems, taken.Damaged) {
 		fmt.Fprintln(w, p)
 	}
 	switch {
 	case len(taken.Problems) > 0:
-		return fmt.Errorf("the backup is complete except for %d problems that the data already had; see above and molrun check", len(taken.Problems))
+		return fmt.Errorf("the backup was made, but the data itself has %d problems, and so does the backup; see above and run molrun check", len(taken.Problems))
 	case len(taken.Damaged) > 0:
-		return damagedError(fmt.Sprintf("the backup is complete, but %d files of the data directory are missing or altered, of which it has the copies "+
-			"of an earlier backup; see above and molrun check --deep, and copy them back or restore this backup", len(taken.Damaged)))
+		return damagedError(fmt.Sprintf("the backup is complete, but %d files in the data directory are missing or altered; the backup contains their copies "+
+			"from an earlier backup. See above and run molrun check --deep, then copy them back or restore this backup", len(taken.Damaged)))
 	}
 	return nil
 }
 
-// damagedError says that a backup is whole and the data directory is not.
+// damagedError reports that the backup is complete but the data directory is damaged.
 type damagedError string
 
 func (e damagedError) Error() string { return string(e) }

@@ -28,7 +28,7 @@ as references, in the order of --point.`,
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if settings == "" || out == "" || len(points) == 0 {
-			return remote.Usagef("give --settings FILE, --point FILE for each point and --out DIR")
+			return remote.Usagef("specify --settings FILE, --point FILE for each point, and --out DIR")
 		}
 		text, err := os.ReadFile(settings)
 		if err != nil {

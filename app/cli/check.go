@@ -77,7 +77,7 @@ func printCheck(w io.Writer, r *check.Report) error {
 	}
 	printStrays(w, r, time.Now())
 	if r.Repaired > 0 {
-		fmt.Fprintf(w, "%d problems are repaired\n", r.Repaired)
+		fmt.Fprintf(w, "repaired %d problems\n", r.Repaired)
 	}
 	how := "sizes"
 	if r.Deep {
@@ -88,10 +88,10 @@ func printCheck(w io.Writer, r *check.Report) error {
 	return err
 }
 
-// maxStrays bounds the files that are listed; all are counted.
+// maxStrays is the maximum number of files to list; the count includes all of them.
 const maxStrays = 100
 
-// printStrays lists files that are not in use, with what becomes of them.
+// printStrays lists unused files and says what happens to them.
 func printStrays(w io.Writer, r *check.Report, now time.Time) {
 	list := func(what string, strays []check.Stray, todo string) {
 		var bytes int64
@@ -115,7 +115,7 @@ func printStrays(w io.Writer, r *check.Report, now time.Time) {
 	}
 }
 
-// ageText is a duration in the largest unit that it fills.
+// ageText formats a duration in days, hours or minutes.
 func ageText(age time.Duration) string {
 	switch {
 	case age >= 48*time.Hour:
@@ -126,7 +126,7 @@ func ageText(age time.Duration) string {
 	return unit.Count(max(0, int(age/time.Minute)), "minute")
 }
 
-// checkError says what to do about the problems.
+// checkError returns an error that says how to fix the problems.
 func checkError(r *check.Report, repaired bool) error {
 	switch {
 	case r.Derivable == 0 || repaired:

@@ -1,7 +1,7 @@
-// Package cli is the command line of molrun: it reads flags and settings and starts
-// what was asked for. Each file has one group of commands of operators; those of users are in
-// package remote. The work is done by the packages of app/server, and by doctor and trial
-// beside this one.
+// Package cli is the command line of molrun: it parses flags, loads the configuration and
+// runs the requested command. Each file has one group of operator commands; user commands
+// are in package remote. The packages of app/server do the work, together with the
+// subpackages doctor and trial.
 package cli
 
 import (
@@ -27,9 +27,9 @@ import (
 func Main(args []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	signals := make(chan os.Signal, 2) // a second one that follows at once is not lost
+	signals := make(chan os.Signal, 2) // so that a second signal right after the first is not lost
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() { // ends with the process
+	go func() { // runs until the process exits
 		<-signals
 		cancel()
 		second := <-signals
@@ -60,7 +60,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.Version = version // --version
+	root.Version = version // enables --version
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(remote.LoginCommand(localKey))
@@ -77,7 +77,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// commandGroups are the headings of the help, with their commands.
+// commandGroups lists the headings of the help and the commands below them.
 var commandGroups = []struct{ title, commands string }{
 	{"Run jobs:", "submit run batch rerun estimate algorithm algorithms"},
 	{"Follow jobs and get results:", "jobs status wait logs events top results table plot share cancel retry rm"},
@@ -86,7 +86,7 @@ var commandGroups = []struct{ title, commands string }{
 	{"Look after a service:", "backup restore check compact secret systemd-unit pack unpack"},
 }
 
-// group puts the commands below the headings of the help.
+// group assigns the commands to the headings of the help.
 func group(root *cobra.Command) {
 	for _, g := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
@@ -98,8 +98,8 @@ func group(root *cobra.Command) {
 	}
 }
 
-// findCommand refuses an unknown command. Of a group, cobra would show the help and
-// succeed.
+// findCommand rejects unknown commands. For an unknown subcommand of a group, cobra would
+// print the help and succeed.
 func findCommand(root *cobra.Command, args []string) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
@@ -111,7 +111,7 @@ func findCommand(root *cobra.Command, args []string) error {
 	if word < 0 || err == nil && word > 0 {
 		return nil // Execute reports the flags
 	}
-	if wrong := c.ParseFlags(rest[:word]); wrong != nil { // the word may be its value
+	if wrong := c.ParseFlags(rest[:word]); wrong != nil { // the word may be a flag's value
 		return c.FlagErrorFunc()(c, wrong)
 	}
 	var known []string
@@ -123,7 +123,7 @@ func findCommand(root *cobra.Command, args []string) error {
 	return remote.Usagef("unknown command %q%s; see %s --help", rest[word], orNearest("", rest[word], known), c.CommandPath())
 }
 
-// flagError says what is wrong with a flag, and which one was meant.
+// flagError reports an invalid flag and suggests the one that was probably meant.
 func flagError(c *cobra.Command, err error) error {
 	hint := ""
 	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
@@ -134,7 +134,7 @@ func flagError(c *cobra.Command, err error) error {
 	return remote.Usagef("%w%s; see %s --help", err, hint, c.CommandPath())
 }
 
-// orNearest asks whether a known word was meant, if one is near.
+// orNearest suggests the known word nearest to word. It returns "" if none is close.
 func orNearest(prefix, word string, known []string) string {
 	near := plaintext.Nearest(word, known)
 	if near == "" {

@@ -48,8 +48,8 @@ space for both.`,
 	return c
 }
 
-// expectDatabaseAt refuses a path without a database, where the command would make
-// one.
+// expectDatabaseAt returns an error if there is no database at path, where the command
+// would otherwise create one.
 func expectDatabaseAt(path string) error {
 	records, err := storage.OpenReadOnly(path)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// onData are the commands that have --data, and their arguments where they work on a
-// data directory that exists. nil: they make one, or need none.
+// onData maps every command with --data to its arguments for an existing data directory.
+// nil means that the command creates a directory or needs none.
 var onData = map[string][]string{
 	"molrun audit":             {"--json"},
 	"molrun backup":            {"DIR", "--json"},
@@ -53,7 +53,7 @@ var onData = map[string][]string{
 	"molrun systemd-unit":      nil,
 }
 
-// commandsOnData returns the commands that have --data.
+// commandsOnData returns the commands with a --data flag.
 func commandsOnData(t *testing.T) (paths []string) {
 	t.Helper()
 	var walk func(c *cobra.Command)
@@ -72,10 +72,10 @@ func commandsOnData(t *testing.T) (paths []string) {
 	return paths
 }
 
-// TestCommandsNameTheirDirectory runs every command of the administrator on a directory
-// that exists, and on one whose name is mistyped.
+// TestCommandsNameTheirDirectory runs every operator command on an existing directory and
+// on a mistyped one.
 func TestCommandsNameTheirDirectory(t *testing.T) {
-	t.Setenv("HOME", t.TempDir()) // of profiles
+	t.Setenv("HOME", t.TempDir()) // for profiles
 	d := newDirectory(t)
 	backups, mistyped := filepath.Join(t.TempDir(), "backups"), d.Data+"x"
 	for _, path := range commandsOnData(t) {
@@ -102,7 +102,7 @@ func TestCommandsNameTheirDirectory(t *testing.T) {
 			t.Errorf("%s on a mistyped directory: exit code %d: %q, %q, want %q", path, code, out, errs, want)
 		}
 		if _, err := os.Stat(mistyped); err == nil {
-			t.Fatalf("%s makes a data directory", path)
+			t.Fatalf("%s creates a data directory", path)
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"molrun/app/server/host"
 )
 
-// What the demonstration simulates, and what was measured of it.
+// The simulated job of the demonstration and the experimental value to compare with.
 const (
 	demoOrganization = "demo"
 	demoEmail        = "demo@molrun.example"
@@ -36,7 +36,7 @@ const (
 	demoPatience = 10 * time.Minute
 )
 
-// demoSettings are the conditions of the measurement.
+// demoSettings match the conditions of the experiment.
 const demoSettings = `{"fasta":"inputs/` + demoFile + `","temperature_K":293,"pH":7.5,"ionic_strength_M":0.15,"steps":1000000,"seed":1}`
 
 func demoCommand() *cobra.Command {
@@ -78,8 +78,8 @@ func (d *demo) demonstrate(ctx context.Context, config config.Config) error {
 	}
 	defer logFile.Close()
 	o := server.Options{Log: zerolog.New(logFile).With().Timestamp().Logger(), Version: version, Init: true}
-	return server.While(ctx, config, o, func(ctx context.Context, base string) error {
-		d.sayf("The service listens on %s; its data is in %s.", base, config.Data)
+	return server.RunWhile(ctx, config, o, func(ctx context.Context, base string) error {
+		d.printf("The service listens on %s; its data is in %s.", base, config.Data)
 		running, cancel := context.WithTimeout(ctx, demoPatience)
 		defer cancel()
 		if err := d.runJob(running, base); err != nil {
@@ -89,24 +89,24 @@ func (d *demo) demonstrate(ctx context.Context, config config.Config) error {
 	})
 }
 
-// demo is the client's side of the demonstration.
+// demo is the client side of the demonstration.
 type demo struct {
 	out  io.Writer
 	data string
 	bar  bool // draw a progress bar in place
-	stay bool // continue when all is done
+	stay bool // keep running after the job
 }
 
-func (d *demo) sayf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 func (d *demo) runJob(ctx context.Context, base string) error {
 	key, err := host.Control(d.data).CreateKey(ctx, client.KeyRequest{
 		Organization: demoOrganization, Email: demoEmail, Role: string(apikey.Admin), Expires: 24 * time.Hour,
 	})
 	if err != nil {
-		return fmt.Errorf("make a key: %w", err)
+		return fmt.Errorf("create a key: %w", err)
 	}
-	d.sayf("Created a key for %s of the organization %s.", key.Email, key.Organization)
+	d.printf("Created a key for %s of the organization %s.", key.Email, key.Organization)
 	api := client.New(base, key.Secret)
 	if err := d.upload(ctx, api); err != nil {
 		return fmt.Errorf("upload: %w", err)
@@ -116,9 +116,9 @@ func (d *demo) runJob(ctx context.Context, base string) error {
 		return fmt.Errorf("submit: %w", err)
 	}
 	if job.Created {
-		d.sayf("Submitted job %s: 1,000,000 steps of Langevin dynamics.", demoJob)
+		d.printf("Submitted job %s: 1,000,000 steps of Langevin dynamics.", demoJob)
 	} else {
-		d.sayf("Job %s already exists with the same settings; it is returned.", demoJob)
+		d.printf("Job %s already exists with the same settings; it is returned.", demoJob)
 	}
 	if err := d.follow(ctx, api); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (d *demo) runJob(ctx context.Context, base string) error {
 	return d.fetch(ctx, api)
 }
 
-// upload sends the sequence through a presigned URL.
+// upload uploads the sequence through a presigned URL.
 func (d *demo) upload(ctx context.Context, api *client.Client) error {
 	text, err := builtin.Example(demoFile)
 	if err != nil {
@@ -138,12 +138,12 @@ func (d *demo) upload(ctx context.Context, api *client.Client) error {
 	}
 	file, err := api.Upload(ctx, "inputs", path)
 	if err == nil {
-		d.sayf("Uploaded %s/%s (%d bytes).", file.Folder, file.Filename, file.Size)
+		d.printf("Uploaded %s/%s (%d bytes).", file.Folder, file.Filename, file.Size)
 	}
 	return err
 }
 
-// follow shows the job's progress until its end.
+// follow shows the job's progress until it finishes.
 func (d *demo) follow(ctx context.Context, api *client.Client) error {
 	const look = 250 * time.Millisecond
 	ticker := time.NewTicker(look)
@@ -160,10 +160,10 @@ func (d *demo) follow(ctx context.Context, api *client.Client) error {
 		}
 		switch job.Status {
 		case "COMPLETED":
-			d.sayf("")
+			d.printf("")
 			return nil
 		case "FAILED":
-			d.sayf("")
+			d.printf("")
 			return fmt.Errorf("the job failed: %s", job.Failure.Message)
 		}
 		select {
@@ -174,7 +174,7 @@ func (d *demo) follow(ctx context.Context, api *client.Client) error {
 	}
 }
 
-// drawLine replaces the previous line on a terminal, and prints a new one elsewhere.
+// drawLine overwrites the previous line on a terminal and prints a new line elsewhere.
 func (d *demo) drawLine(line string) {
 	if d.bar {
 		fmt.Fprintf(d.out, "\r\033[K%s", line)
@@ -183,8 +183,8 @@ func (d *demo) drawLine(line string) {
 	fmt.Fprintln(d.out, line)
 }
 
-// progressLine draws the job's progress in 80 columns. Without a terminal, where each
-// change prints a line, it changes only with each tenth.
+// progressLine formats the job's progress in 80 columns. Without a terminal, where every
+// change prints a line, it changes only every 10%.
 func (d *demo) progressLine(job *client.Job) string {
 	const width, textWidth = 30, 30
 	fraction, text := 0.0, ""
@@ -204,7 +204,7 @@ func (d *demo) progressLine(job *client.Job) string {
 	return fmt.Sprintf("[%s%s] %3.0f %% %s %s", strings.Repeat("#", full), strings.Repeat(".", width-full), 100*fraction, job.Status, text)
 }
 
-// fetch downloads the archive through the result link and shows what is in it.
+// fetch downloads the result archive and shows its contents.
 func (d *demo) fetch(ctx context.Context, api *client.Client) error {
 	archive := filepath.Join(d.data, demoJob+".zip")
 	if err := api.Download(ctx, client.ResultRequest{Job: demoJob}, archive); err != nil {
@@ -221,33 +221,33 @@ func (d *demo) fetch(ctx context.Context, api *client.Client) error {
 	if err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
-	d.sayf("\nRadius of gyration of histatin 5 at 293 K, pH 7.5, 0.15 M salt:")
-	d.sayf("  simulated %.3f ± %.3f nm (CALVADOS 2 model, one chain)", metrics.Rg, metrics.SE)
-	d.sayf("  measured  %s", demoMeasured)
-	d.sayf("\nThe result is in %s: trajectory (traj.dcd, top.pdb), ensemble.pdb, time series, summary.", archive)
+	d.printf("\nRadius of gyration of histatin 5 at 293 K, pH 7.5, 0.15 M salt:")
+	d.printf("  simulated %.3f ± %.3f nm (CALVADOS 2 model, one chain)", metrics.Rg, metrics.SE)
+	d.printf("  measured  %s", demoMeasured)
+	d.printf("\nThe result is in %s: trajectory (traj.dcd, top.pdb), ensemble.pdb, time series, summary.", archive)
 	return nil
 }
 
-// showJob gives a link that shows the job in a browser, and waits until the user has seen
-// enough.
+// showJob prints a link that shows the job in a browser, and waits until the user has
+// seen enough.
 func (d *demo) showJob(ctx context.Context) error {
 	if !d.stay {
-		d.sayf("Continue with this data:  ./molrun serve --data %s", d.data)
-		d.sayf("See it in a browser:      ./molrun sign-in --data %s  (while that runs)", d.data)
+		d.printf("Continue with this data:  ./molrun serve --data %s", d.data)
+		d.printf("See it in a browser:      ./molrun sign-in --data %s  (while that runs)", d.data)
 		return nil
 	}
 	made, err := host.Control(d.data).SignIn(ctx, demoOrganization, demoEmail)
 	if err != nil {
-		return fmt.Errorf("make a link: %w", err)
+		return fmt.Errorf("create a link: %w", err)
 	}
-	d.sayf("Ctrl-C stops the service; ./molrun serve --data %s continues with this data.", d.data)
-	d.sayf("\nSee it in a browser (signs in once, within 10 minutes; ./molrun sign-in --data %s creates another link):\n", d.data)
-	d.sayf("  %s&to=jobs/%s", made.URL, demoJob)
+	d.printf("Ctrl-C stops the service; ./molrun serve --data %s continues with this data.", d.data)
+	d.printf("\nSee it in a browser (signs in once, within 10 minutes; ./molrun sign-in --data %s creates another link):\n", d.data)
+	d.printf("  %s&to=jobs/%s", made.URL, demoJob)
 	<-ctx.Done()
 	return nil
 }
 
-// readZipped reads one file of an archive, the first of that base name.
+// readZipped reads the first file with this base name from an archive.
 func readZipped(archive, name string) ([]byte, error) {
 	r, err := zip.OpenReader(archive)
 	if err != nil {

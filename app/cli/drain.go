@@ -25,7 +25,7 @@ they wait.`,
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
 			d, err := control.Drain(ctx, *reason)
 			if err == nil {
-				fmt.Fprintf(c.ErrOrStderr(), "the queue is paused since %s; to resume: molrun resume\n", d.Since.Local().Format("2006-01-02 15:04:05"))
+				fmt.Fprintf(c.ErrOrStderr(), "the queue has been paused since %s; to resume: molrun resume\n", d.Since.Local().Format("2006-01-02 15:04:05"))
 			}
 			return err
 		})

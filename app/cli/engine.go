@@ -21,7 +21,7 @@ func engineCommand() *cobra.Command {
 	return c
 }
 
-// simulationFlags are the arguments in cg-idp.toml and cg-condensate.toml.
+// simulationFlags are the arguments that cg-idp.toml and cg-condensate.toml pass.
 type simulationFlags struct {
 	settings, fasta, out string
 	validate             bool
@@ -65,7 +65,7 @@ settings document per line from standard input and print its errors as one array
 	}})
 }
 
-// simulationCommand adds flags and what they do to a command.
+// simulationCommand adds the flags and the run function to a command.
 func simulationCommand(c *cobra.Command, e simulation) *cobra.Command {
 	var f simulationFlags
 	c.Args = cobra.NoArgs
@@ -84,7 +84,7 @@ func simulationCommand(c *cobra.Command, e simulation) *cobra.Command {
 
 func (f *simulationFlags) simulate(c *cobra.Command, e simulation) error {
 	if f.settings == "" || f.out == "" {
-		return remote.Usagef("give --settings FILE and --out DIR")
+		return remote.Usagef("specify --settings FILE and --out DIR")
 	}
 	fasta, err := input.ReadFASTA(f.fasta)
 	if err != nil {
@@ -119,7 +119,7 @@ func propertiesCommand() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if fasta == "" || out == "" || o.Window < 1 {
-			return remote.Usagef("give --fasta FILE, --out DIR and a window of at least 1")
+			return remote.Usagef("specify --fasta FILE, --out DIR and a window of at least 1")
 		}
 		text, err := os.ReadFile(fasta)
 		if err != nil {

@@ -10,32 +10,32 @@ import (
 	"molrun/app/client"
 )
 
-// Exit codes, so that scripts know what went wrong.
+// Exit codes tell scripts why a command failed.
 const (
 	exitFailed  = 1
 	exitUsage   = 2
-	exitKey     = 3 // the API key was refused
-	exitMissing = 4 // what was named does not exist
-	exitInvalid = 5 // a value is invalid or a name taken
+	exitKey     = 3 // the API key was rejected
+	exitMissing = 4 // a named object does not exist
+	exitInvalid = 5 // a value is invalid or a name is taken
 	exitRate    = 6 // too many requests
-	exitWaited  = 7 // the time to wait is up; the job continues
+	exitWaited  = 7 // timed out waiting; the job continues
 	exitQuota   = 8 // a quota or the disk is full
-	exitJob     = 9 // the job that was waited for has FAILED
+	exitJob     = 9 // the awaited job FAILED
 
-	exitDamaged  = 10 // the backup is whole, the data directory is not
+	exitDamaged  = 10 // the backup is complete, the data directory is damaged
 	exitUntested = 11 // no algorithm could be tested
 
-	exitLeft = 130 // Ctrl-C, as shells say it
+	exitInterrupted = 130 // Ctrl-C, as in shells
 
 	// 74 is datadir.ExitDatabaseFailed.
 )
 
-// silent is an error whose message was printed already.
+// silent is an error whose message has already been printed.
 type silent struct{ code int }
 
 func (s silent) Error() string { return "" }
 
-// exitCode is the one table from errors to exit codes.
+// exitCode maps an error to the exit code of the process.
 func exitCode(err error) int {
 	var quiet silent
 	var refused *client.Error
@@ -51,11 +51,11 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, new(remote.KeyError)):
 		return exitKey
-	case errors.As(err, new(*remote.WaitTimedOut)):
+	case errors.As(err, new(*remote.WaitTimeoutError)):
 		return exitWaited
-	case errors.As(err, new(*remote.JobLeft)):
-		return exitLeft
-	case errors.As(err, new(*remote.JobFailed)):
+	case errors.As(err, new(*remote.StillRunningError)):
+		return exitInterrupted
+	case errors.As(err, new(*remote.JobFailedError)):
 		return exitJob
 	case errors.As(err, &refused):
 		return exitCodeOf(fault.Code(refused.Code), refused.Status)
@@ -63,8 +63,8 @@ func exitCode(err error) int {
 	return exitCodeOf(fault.CodeOf(err), 0)
 }
 
-// foundByCobra reports whether err is an error in the command line that cobra
-// found. Only its text says so.
+// foundByCobra reports whether err is a command-line error from cobra, which only its
+// text reveals.
 func foundByCobra(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
 }

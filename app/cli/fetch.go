@@ -32,7 +32,7 @@ exit status is 1 if something is still missing.`,
 	flags := addConfigFlags(c, false)
 	c.Flags().BoolVar(&onlyPrint, "print", false, "print the commands without running them")
 	c.RunE = func(c *cobra.Command, types []string) error {
-		catalogue, here, err := catalogueHere(c, flags)
+		catalogue, here, err := loadCatalogue(c, flags)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,8 @@ exit status is 1 if something is still missing.`,
 	return c
 }
 
-// fetchScript returns the commands of a shell that get the missing assets. One command may
-// make several.
+// fetchScript returns the shell commands that get the missing assets. One command can
+// produce several assets.
 func fetchScript(a *algorithm.File, places []algorithm.AssetPlace) string {
 	text := &strings.Builder{}
 	places = slices.DeleteFunc(places, func(p algorithm.AssetPlace) bool { return p.Wrong == "" })
@@ -90,7 +90,7 @@ func fetchScript(a *algorithm.File, places []algorithm.AssetPlace) string {
 		fmt.Fprintf(text, "# %s: %s%s, from %s\n", a.Type, p.Name, size, p.From)
 		line := ""
 		switch {
-		case p.Address != "": // what has come is continued, and takes its place when it is whole
+		case p.Address != "": // resumes a partial download; renamed once complete
 			line = fmt.Sprintf("curl -fL --retry 5 --create-dirs -C - -o %s %s && mv %[1]s %[3]s", quoted(p.Path+".part"), quoted(p.Address), quoted(p.Path))
 		case p.Command != nil:
 			words := make([]string, len(p.Command))
@@ -110,7 +110,7 @@ func fetchScript(a *algorithm.File, places []algorithm.AssetPlace) string {
 	return text.String()
 }
 
-// quoted returns a word for a shell.
+// quoted quotes a word for a shell, if necessary.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return strings.ContainsRune("/._-+=:,@%", r) || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'

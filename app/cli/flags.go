@@ -16,7 +16,7 @@ import (
 	"molrun/app/server/host"
 )
 
-// configFlags are the flags of every command that needs the configuration.
+// configFlags are the flags shared by all commands that need the configuration.
 type configFlags struct {
 	file, data, listen, publicURL string
 	set                           *pflag.FlagSet
@@ -33,7 +33,8 @@ func addConfigFlags(c *cobra.Command, serving bool) *configFlags {
 	return f
 }
 
-// loadConfig reads the configuration: flags over variables over the file over defaults.
+// loadConfig loads the configuration. Flags override environment variables, which
+// override the file, which overrides the defaults.
 func (f *configFlags) loadConfig() (config.Config, error) {
 	file, named := f.configFile()
 	c, err := config.Load(file, !named, os.Environ())
@@ -48,8 +49,8 @@ func (f *configFlags) loadConfig() (config.Config, error) {
 	return c, c.Check()
 }
 
-// existing loads the configuration for a command on a data directory that exists, and
-// says which one that is.
+// existing loads the configuration for a command on an existing data directory, and
+// prints which directory that is.
 func (f *configFlags) existing(c *cobra.Command) (config.Config, error) {
 	config, err := f.loadConfig()
 	if err == nil {
@@ -59,7 +60,7 @@ func (f *configFlags) existing(c *cobra.Command) (config.Config, error) {
 	return config, err
 }
 
-// nameData says which data directory a command uses, beside its output.
+// nameData prints to standard error which data directory a command uses.
 func nameData(c *cobra.Command, config config.Config) {
 	data := config.Data
 	if abs, err := filepath.Abs(data); err == nil {
@@ -68,8 +69,8 @@ func nameData(c *cobra.Command, config config.Config) {
 	fmt.Fprintln(c.ErrOrStderr(), "data directory:", data)
 }
 
-// configFile returns the configuration file and whether a flag or a variable names
-// it. The default one need not exist.
+// configFile returns the path of the configuration file, and whether a flag or
+// environment variable names it. The default file need not exist.
 func (f *configFlags) configFile() (file string, named bool) {
 	for _, file := range []string{f.file, os.Getenv("MOLRUN_CONFIG")} {
 		if file != "" {
@@ -88,7 +89,7 @@ func operate(c *cobra.Command, flags *configFlags, fn func(context.Context, *cli
 	return server.WithControl(c.Context(), config, fn)
 }
 
-// exactlyOne accepts one argument and says what it should be.
+// exactlyOne accepts exactly one argument; the error says what it should be.
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {

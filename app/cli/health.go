@@ -11,7 +11,7 @@ import (
 	"molrun/app/cli/remote"
 )
 
-// healthCommand is for containers, whose images often have no curl.
+// healthCommand is meant for containers, whose images often have no curl.
 func healthCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
@@ -35,7 +35,7 @@ time, and 2 or 5 if it could not be asked.`,
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), *timeout)
 		defer cancel()
-		address, err := doctor.AskHealth(ctx, config, flags.listen)
+		address, err := doctor.CheckHealth(ctx, config, flags.listen)
 		if err == nil {
 			_, err = fmt.Fprintf(c.OutOrStdout(), "healthy: %s\n", address)
 		}

@@ -57,7 +57,7 @@ func keyCreateCommand() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print the key and its record as JSON")
 	for _, name := range []string{"organization", "email"} {
 		if err := c.MarkFlagRequired(name); err != nil {
-			panic(err) // a flag that was just added
+			panic(err) // the flag was just added
 		}
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -137,7 +137,7 @@ name. --json shows everything.`,
 	return c
 }
 
-// keyEnd says whether a key works, and until when if it expires.
+// keyEnd describes whether a key is active and, if it expires, until when.
 func keyEnd(k client.Key) string {
 	if state := keyState(k); state != "active" || k.ExpiresAt.IsZero() {
 		return state
@@ -145,7 +145,7 @@ func keyEnd(k client.Key) string {
 	return "to " + dateText(k.ExpiresAt)
 }
 
-// keyNote returns the name of a key and what limits it.
+// keyNote describes a key by its name and its restrictions.
 func keyNote(k client.Key) string {
 	var parts []string
 	if k.Name != "" {
@@ -213,7 +213,7 @@ keys created with those. Use both flags if the key has leaked.`,
 			if err := disable(args[0]); err != nil || !made {
 				return err
 			}
-			return eachMadeKey(ctx, control, args[0], disable)
+			return disableMadeKeys(ctx, control, args[0], disable)
 		})
 	}
 	return c
@@ -234,9 +234,10 @@ func disableKey(c *cobra.Command, ctx context.Context, control *client.Control, 
 	return nil
 }
 
-// eachMadeKey closes what a closed key has made, and what that has made. A key may make
-// another until it is closed itself, so it looks again until it finds no more.
-func eachMadeKey(ctx context.Context, control *client.Control, id string, disable func(id string) error) error {
+// disableMadeKeys disables the keys that a disabled key has created, directly or through
+// other keys. A key can create more until it is disabled itself, so disableMadeKeys repeats
+// until it finds none.
+func disableMadeKeys(ctx context.Context, control *client.Control, id string, disable func(id string) error) error {
 	closed := map[string]bool{id: true}
 	for found := true; found; {
 		found = false

@@ -19,7 +19,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// nearFile is an algorithm that any machine can run, with a description and settings.
+// nearFile is an algorithm that runs on any machine, with a description and settings.
 const nearFile = `format = 1
 type = "near"
 version = "%s"
@@ -41,7 +41,8 @@ type = "string"
 required = true
 `
 
-// TestCheckFollowsJobsToTheCluster checks a file whose jobs need more GPUs than any machine has.
+// TestCheckFollowsJobsToTheCluster checks an algorithm that needs more GPUs than any
+// machine has.
 func TestCheckFollowsJobsToTheCluster(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -49,8 +50,8 @@ func TestCheckFollowsJobsToTheCluster(t *testing.T) {
 	must.Write(t, file, strings.NewReplacer("%s", "1", "near", "wide", "[[parameters]]\nname = \"steps\"", "[resources]\ngpus = 1000\n\n[[parameters]]\nname = \"steps\"").Replace(nearFile))
 	const cluster = "[slurm]\nshared_dir = \"/shared\"\n"
 	for text, want := range map[string]string{
-		"":      "not ready on this machine: it needs at least 1000 GPUs, and there are 0\n",
-		cluster: "not ready on this machine: it needs at least 1000 GPUs, and there are 0; no rule under [[runner.rules]] sends its jobs to the cluster\n",
+		"":      "not ready on this machine: it needs at least 1000 GPUs, but there are only 0\n",
+		cluster: "not ready on this machine: it needs at least 1000 GPUs, but there are only 0; no rule in [[runner.rules]] routes its jobs to the cluster\n",
 		"[runner]\nexecutor = \"slurm\"\n" + cluster:                       " and ready for the cluster, whose nodes were not checked\n",
 		"[[runner.rules]]\nexecutor = \"slurm\"\nmin_gpus = 1\n" + cluster: " and ready for the cluster, whose nodes were not checked\n",
 	} {
@@ -119,18 +120,18 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 		return within(t, "", append([]string{"algorithms", "check"}, files...)...)
 	}
 	out, errs, code = check(near, far)
-	if want := near + ": near 1 is correct and ready on this machine\n" + far + ": far 1 is correct; not ready on this machine: the program no-such-program"; !strings.HasPrefix(out, want) || errs != "" || code != 0 {
+	if want := near + ": near 1 is valid and ready on this machine\n" + far + ": far 1 is valid; not ready on this machine: the program no-such-program"; !strings.HasPrefix(out, want) || errs != "" || code != 0 {
 		t.Errorf("check: exit code %d: %s%swant %s", code, out, errs, want)
 	}
-	if out, errs, code := check(folder); !strings.HasPrefix(out, far+": far 1 is correct; not") || !strings.Contains(out, near+": near 1 is correct and ready") || errs != "" || code != 0 {
+	if out, errs, code := check(folder); !strings.HasPrefix(out, far+": far 1 is valid; not") || !strings.Contains(out, near+": near 1 is valid and ready") || errs != "" || code != 0 {
 		t.Errorf("check of a folder: exit code %d: %s%s", code, out, errs)
 	}
 	one := write("one.toml", strings.Replace(strings.Replace(nearFile, "%s", "1", 1), "title = \"Steps\"", "titel = \"Steps\"", 1))
 	two := write("two.toml", strings.Replace(strings.Replace(nearFile, "%s", "1", 1), "tit", "tut", 2))
-	if out, errs, code := check(near, one); code != exitInvalid || !strings.HasSuffix(errs, "molrun: 1 mistake\n") || !strings.Contains(errs, "one.toml:") || !strings.Contains(out, "near 1 is correct") {
+	if out, errs, code := check(near, one); code != exitInvalid || !strings.HasSuffix(errs, "molrun: 1 error\n") || !strings.Contains(errs, "one.toml:") || !strings.Contains(out, "near 1 is valid and ready") {
 		t.Errorf("check of a mistake: exit code %d: %s%s", code, out, errs)
 	}
-	if _, errs, code := check(one, two); code != exitInvalid || !strings.HasSuffix(errs, " mistakes\n") || strings.Contains(errs, "molrun: 1 ") {
+	if _, errs, code := check(one, two); code != exitInvalid || !strings.HasSuffix(errs, " errors\n") || strings.Contains(errs, "molrun: 1 ") {
 		t.Errorf("check of mistakes: exit code %d: %s", code, errs)
 	}
 	if _, errs, code := check(filepath.Join(dir, "nowhere.toml")); code == 0 || !strings.Contains(errs, "no such file") {
@@ -138,7 +139,8 @@ func TestAlgorithmsAreListedShownAndChecked(t *testing.T) {
 	}
 }
 
-// What cannot be downloaded while jobs run is fetched before, to where the configuration says.
+// Assets that jobs can't download while they run are fetched in advance, to the
+// configured path.
 func TestAssetsAreFetched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -184,7 +186,7 @@ touch DIR/one DIR/two
 	}
 }
 
-// A file for version 2022 is for 2022.5, too.
+// A file written for version 2022 also fits 2022.5.
 func TestVersionsOfProgramsAreCompared(t *testing.T) {
 	t.Parallel()
 	for version, warns := range map[string]bool{"2022.5": false, "2022": false, "2021": true, "202": true, "2022.50": true} {
@@ -214,12 +216,12 @@ func TestOneProblemIsEnoughToFailACheck(t *testing.T) {
 		t.Errorf("backup: exit code %d: %s%s", code, out, errs)
 	}
 	if out, errs, code := d.run("restore", dir, "--data", filepath.Join(t.TempDir(), "new"), "--json"); code != exitFailed ||
-		!strings.Contains(out, `"backup": "2`) || !strings.Contains(errs, "restored except for 1 problems; see above") {
+		!strings.Contains(out, `"backup": "2`) || !strings.Contains(errs, "restored, with 1 problems; see above") {
 		t.Errorf("restore: exit code %d: %s%s", code, out, errs)
 	}
 }
 
-// Only commands that look at the address have flags for it.
+// Only commands that use the address have flags for it.
 func TestAddressIsAFlagOfFewCommands(t *testing.T) {
 	t.Parallel()
 	var with []string
@@ -308,7 +310,7 @@ func TestProgressOfTheDemonstration(t *testing.T) {
 	must.Fail(t, "the error", must.Error2(readZipped(archive, "none.json")), "has no none.json")
 }
 
-// TestEditorsFindTheSchema writes the schema where a new algorithm says that it is.
+// TestEditorsFindTheSchema writes the schema to the path that a new algorithm refers to.
 func TestEditorsFindTheSchema(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"molrun/storage/kv"
 )
 
-func TestPruneSaysWhatItWants(t *testing.T) {
+func TestPruneRequest(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	f := pruneFlags{olderThan: "1d", largerThan: "1KiB", failed: true, organization: "lab", user: "Ann@lab.example", by: "echo", yes: true}
@@ -56,7 +56,7 @@ func TestPruneRequiresConfirmation(t *testing.T) {
 	}
 }
 
-// A person is asked before anything is deleted.
+// Prune asks for confirmation before it deletes anything.
 func TestPruneAsksFirst(t *testing.T) {
 	t.Parallel()
 	for answer, left := range map[string]int{"y\n": 0, "n\n": 1} {
@@ -126,7 +126,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 		"stray file: a/b (6 bytes, changed 3 days ago)\n1 stray file, 6 bytes: they are in aside now; check them, then delete them\n" +
 		"foreign file: notes.txt (2.0 KiB, changed 3 hours ago)\nforeign file: x (0 bytes, changed 1 minute ago)\n" +
 		"2 foreign files, 2.0 KiB: molrun does not touch them, and backups do not include them; move them elsewhere\n" +
-		"1 file younger than a day not listed: the running service may be about to record them\n2 problems are repaired\n" +
+		"1 file younger than a day not listed: the running service may be about to record them\nrepaired 2 problems\n" +
 		"0 jobs, 0 uploads, 0 keys, sizes of 0 files (0 bytes): 3 problems\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -180,7 +180,7 @@ func TestSinceIsATimeAgoOrADate(t *testing.T) {
 			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
 		}
 	}
-	must.Fail(t, "soon", must.Error2(parseSince("soon", now)), "give a time ago")
+	must.Fail(t, "soon", must.Error2(parseSince("soon", now)), "use an age")
 }
 
 func TestUnitFileNamesWhatItRuns(t *testing.T) {
@@ -225,7 +225,7 @@ func TestEngineIsRunByHand(t *testing.T) {
 		t.Errorf("bad settings: exit code %d: %s%s", code, out, errs)
 	}
 	for args, says := range map[string]string{
-		"--settings " + good: "give --settings FILE and --out DIR", "--out " + dir: "give --settings FILE and --out DIR",
+		"--settings " + good: "specify --settings FILE and --out DIR", "--out " + dir: "specify --settings FILE and --out DIR",
 		"--settings /nowhere/x --out " + dir:                      "read settings: ",
 		"--settings " + good + " --fasta /nowhere/y --out " + dir: "/nowhere/y",
 	} {
@@ -241,7 +241,8 @@ func TestEngineIsRunByHand(t *testing.T) {
 	}
 }
 
-// TestPDBFilesDifferAsTheLogSays converts what has to change.
+// TestPDBFilesDifferAsTheLogSays converts a file that does not fit the PDB format
+// unchanged.
 func TestPDBFilesDifferAsTheLogSays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -257,8 +258,8 @@ HETATM SE SE MSE heavy 2 6.9 2 0 2
 HETATM O O HOH heavy 10001 20 0 0 .
 `)
 	for options, want := range map[string]string{
-		"--standard":  "The structure has 1 chain, 2 residues, 1 water, 1 modified residue (MSE).\nModified residues are written as standard ones: heavy:MSE2 as MET.\nWaters beyond 9999 are numbered from 0 again.\nChain heavy is called A.\n",
-		"--no-hetero": "The structure has 1 chain, 2 residues, 1 water, 1 modified residue (MSE).\nModified residues are written as standard ones: heavy:MSE2 as MET.\nChain heavy is called A.\n",
+		"--standard":  "The structure has 1 chain, 2 residues, 1 water, 1 modified residue (MSE).\nModified residues are written as standard ones: heavy:MSE2 as MET.\nWater numbering restarts at 0 after 9999.\nChain heavy was renamed A.\n",
+		"--no-hetero": "The structure has 1 chain, 2 residues, 1 water, 1 modified residue (MSE).\nModified residues are written as standard ones: heavy:MSE2 as MET.\nChain heavy was renamed A.\n",
 	} {
 		if said, errs, code := within(t, "", "engine", "pdb", "--structure", file, options, "--out", out); code != 0 || said != want {
 			t.Errorf("%s: exit code %d: %s%s", options, code, said, errs)

@@ -20,15 +20,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// directory is a data directory on which no service runs. Commands run within the
-// test.
+// directory is a data directory without a running service. Commands run in the test
+// process.
 type directory struct {
 	*fixture.Site
 	t *testing.T
 }
 
-// newDirectory returns a directory with an upload, a job that completed, one that
-// failed, a batch, and one that waits.
+// newDirectory returns a directory with an upload, a completed job, a failed job, a
+// completed batch and a queued job.
 func newDirectory(t *testing.T) *directory {
 	t.Helper()
 	d := &directory{fixture.New(t, app.Options{}), t}
@@ -45,7 +45,8 @@ func newDirectory(t *testing.T) *directory {
 	return d
 }
 
-// configFile is beside the data, for --config.
+// configFile returns the path of the configuration file for --config, next to the data
+// directory.
 func (d *directory) configFile() string { return d.Data + ".toml" }
 
 // run runs a command with this configuration.
@@ -54,8 +55,8 @@ func (d *directory) run(args ...string) (out, errs string, code int) {
 	return within(d.t, "", append(args, "--config", d.configFile())...)
 }
 
-// within runs a command within the test. What it says does not include the directory that
-// it used.
+// within runs a command in the test process. Its error output omits the line that names
+// the data directory.
 func within(t *testing.T, in string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	out, errs, code = withinExactly(t, in, args...)
@@ -83,7 +84,7 @@ func withinExactly(t *testing.T, in string, args ...string) (out, errs string, c
 	return stdout.String(), stderr.String(), exitCode(err)
 }
 
-// masks replace what differs from run to run.
+// masks replace text that varies between runs.
 var masks = []struct {
 	what *regexp.Regexp
 	by   string
@@ -100,7 +101,7 @@ var masks = []struct {
 	{regexp.MustCompile(` \n`), "\n"},
 }
 
-// wantOutput compares what a command says, masked, with what it has to say.
+// wantOutput compares the masked output of a command with the expected text.
 func wantOutput(t *testing.T, what, got, want string) {
 	t.Helper()
 	for _, m := range masks {
@@ -120,7 +121,7 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 		code      int
 	}{
 		{"key list", "ID ORG EMAIL ROLE STATE LAST USED NAME\n", "", 0},
-		{"drain --reason repair", "", "the queue is paused since TIME; to resume: molrun resume\n", 0},
+		{"drain --reason repair", "", "the queue has been paused since TIME; to resume: molrun resume\n", 0},
 		{"resume", "", "the queue is resumed\n", 0},
 		{"secret rotate", "", "links are now signed with key KID\n", 0},
 		{
@@ -153,7 +154,7 @@ func TestCommandsOnADataDirectory(t *testing.T) {
 		{"compact", "DIR/jobs.db: SIZE before, SIZE after\n", "", 0},
 		{
 			"backup " + backups, "DIR/NAME: 5 jobs, 1 uploads, 13 files of SIZE (SIZE copied) in TIME\n",
-			"DIR/backups has no backups yet: this is its first, and a full one\n", 0,
+			"DIR/backups has no backups yet; making a first, full backup\n", 0,
 		},
 		{"backup " + backups + " --deep", "DIR/NAME: 5 jobs, 1 uploads, 13 files of SIZE (SIZE copied) in TIME\n", "", 0},
 		{
@@ -216,7 +217,7 @@ func TestAuditLogIsPrintedAsATable(t *testing.T) {
 	if out, _, _ := d.run("audit"); strings.Count(out, "\n") != 4 || strings.Count(out, "TIME") != 1 {
 		t.Errorf("audit says %s", out)
 	}
-	if _, errs, code := d.run("audit", "--since", "soon"); code != exitUsage || !strings.Contains(errs, "--since: give a time ago") {
+	if _, errs, code := d.run("audit", "--since", "soon"); code != exitUsage || !strings.Contains(errs, "--since: use an age") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"molrun/app/server/host"
 )
 
-// localKey adds flags to login that find the service of this machine, and returns what
-// makes a key of it.
+// localKey adds the login flags that locate the service on this machine, and returns a
+// function that creates a key there.
 func localKey(c *cobra.Command) remote.LocalKey {
 	flags := addConfigFlags(c, false)
 	organization := c.Flags().String("organization", "", "with --local: organization of the key (default the only one)")
@@ -33,7 +33,7 @@ func localKey(c *cobra.Command) remote.LocalKey {
 		}
 		err = server.WithControl(ctx, config, func(ctx context.Context, control *client.Control) error {
 			if _, err := control.Address(ctx); err != nil {
-				return err // before a key is made that could not be used
+				return err // fail before creating a key that could not be used
 			}
 			request, err := keyFor(ctx, control, *organization, *email)
 			if err != nil {
@@ -50,8 +50,8 @@ func localKey(c *cobra.Command) remote.LocalKey {
 	}
 }
 
-// keyFor says whose key login --local makes: that of the user who is named, or of the
-// only one there is, or else of a first admin.
+// keyFor returns the request for the key of login --local. The key belongs to the given
+// user, or to the only user, or to a new first admin.
 func keyFor(ctx context.Context, control *client.Control, organization, email string) (r client.KeyRequest, err error) {
 	users, err := control.Users(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func keyFor(ctx context.Context, control *client.Control, organization, email st
 	case len(fits) > 1:
 		return r, remote.Usagef("there are several users; specify one with --email and --organization; molrun user list shows them")
 	case len(users) > 0:
-		return r, remote.Usagef("there is no user %s of organization %q; molrun key create creates one", email, organization)
+		return r, remote.Usagef("there is no user %s in organization %q; molrun key create creates one", email, organization)
 	}
 	if r.Organization == "" {
 		r.Organization = "lab"
@@ -78,7 +78,7 @@ func keyFor(ctx context.Context, control *client.Control, organization, email st
 	return r, nil
 }
 
-// ownAddress names the user of this machine as an e-mail address.
+// ownAddress makes an e-mail address from the current user and host names.
 func ownAddress() string {
 	name, host := "admin", "localhost.localdomain"
 	if u, err := osuser.Current(); err == nil && u.Username != "" {
@@ -90,7 +90,7 @@ func ownAddress() string {
 	return name + "@" + host
 }
 
-// localProfile says how the service of this machine is reached.
+// localProfile returns a profile for the service on this machine, with the given key.
 func localProfile(ctx context.Context, control *client.Control, c config.Config, key string) (p remote.Profile, err error) {
 	p.Key = key
 	if p.Server, err = control.Address(ctx); err != nil || !c.TLS.On() {
@@ -137,8 +137,9 @@ creates the first admin.`,
 	return c
 }
 
-// greet prints a link for the first admin where no user can sign in yet, if out is a terminal. It stays
-// out of logs, such as the journal of systemd, which others than the operator may read.
+// greet prints a sign-in link for the first admin if there are no users yet and out is a
+// terminal. The link stays out of logs, such as the systemd journal, which people other
+// than the operator might read.
 func greet(ctx context.Context, c config.Config, out *os.File) {
 	control := host.Control(c.Data)
 	users, err := control.Users(ctx)

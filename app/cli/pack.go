@@ -29,13 +29,13 @@ import (
 	"molrun/app/task/process"
 )
 
-// Names in an archive of a whole site, and so in the folder where it is unpacked.
+// Names in a site archive, and in the folder where it is unpacked.
 const (
 	siteProgram    = "molrun"
 	siteAlgorithms = "algorithms"
 	siteAssets     = "assets"
 	siteImages     = "images"
-	siteSettings   = "site.toml" // made when it is unpacked
+	siteSettings   = "site.toml" // created when unpacking
 )
 
 func packCommand() *cobra.Command {
@@ -73,7 +73,7 @@ SHA-256 of each file. Programs of algorithms are packed only as container images
 	return c
 }
 
-// algorithmNamed returns an algorithm on offer, or that of a file or folder.
+// algorithmNamed returns an algorithm by its type, or reads it from a file or folder.
 func algorithmNamed(c *cobra.Command, config config.Config, name string) (*algorithm.File, error) {
 	if _, err := os.Stat(name); err == nil {
 		a, mistakes, err := builtin.ReadAlgorithm(name)
@@ -91,12 +91,12 @@ func algorithmNamed(c *cobra.Command, config config.Config, name string) (*algor
 	}
 	a, ok := catalogue.Find(name, "")
 	if !ok {
-		return nil, fault.Errorf(fault.NotFound, "there is no algorithm %q on this server, nor a file of that name; molrun algorithms list shows them", name)
+		return nil, fault.Errorf(fault.NotFound, "there is no algorithm or file named %q; molrun algorithms list shows the algorithms", name)
 	}
 	return a, nil
 }
 
-// packing is what goes into the archive of a site.
+// packing collects the contents of a site archive.
 type packing struct {
 	config config.Config
 	parts  []folder.Part
@@ -135,8 +135,8 @@ func (s *packing) gather(c *cobra.Command, names, images []string, scratch strin
 	return nil
 }
 
-// addAlgorithm adds its folder, and its assets at places that its file names by
-// [site.paths], which are in one folder there. Files at fixed paths are only named.
+// addAlgorithm adds an algorithm's folder, and the assets whose paths the file takes from
+// [site.paths]; all of these go into one folder. Files at fixed paths are only listed.
 func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 	if slices.Contains(s.types, a.Type) {
 		return fault.Errorf(fault.Invalid, "it is listed twice")
@@ -170,7 +170,7 @@ func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 		}
 		name = path.Join(siteAssets, name)
 		if slices.ContainsFunc(s.parts, func(other folder.Part) bool { return other.Name == name }) {
-			continue // of another algorithm too
+			continue // shared with another algorithm
 		}
 		s.parts = append(s.parts, folder.Part{Name: name, From: os.DirFS(filepath.Dir(asset.Path)), Root: filepath.Base(asset.Path)})
 	}
@@ -180,7 +180,8 @@ func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 	return nil
 }
 
-// folderOf returns the folder of an algorithm, made for one that is a file.
+// folderOf returns the folder of an algorithm. For a single-file algorithm, it creates
+// one.
 func (s *packing) folderOf(a *algorithm.File) (fs.FS, error) {
 	if a.Folder != nil && a.Folder.Source() != nil {
 		return a.Folder.Source(), nil
@@ -193,7 +194,7 @@ func (s *packing) folderOf(a *algorithm.File) (fs.FS, error) {
 	return os.DirFS(dir), os.WriteFile(filepath.Join(dir, folder.Main), a.Source, 0o600)
 }
 
-// addImage has the runtime of containers save an image.
+// addImage saves an image with the container runtime and adds it.
 func (s *packing) addImage(ctx context.Context, image, scratch string) error {
 	dir, err := os.MkdirTemp(scratch, ".molrun-pack-")
 	if err != nil {
@@ -212,7 +213,7 @@ func (s *packing) addImage(ctx context.Context, image, scratch string) error {
 	return nil
 }
 
-// writePack writes an archive, whole or not at all.
+// writePack writes the archive atomically.
 func writePack(ctx context.Context, out string, parts []folder.Part) (total int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(out), ".molrun-pack-")
 	if err != nil {
@@ -248,7 +249,7 @@ have been verified, and print what to do next.`,
 		if err != nil {
 			return err
 		}
-		defer f.Close() // only read from
+		defer f.Close() // read-only
 		if err := folder.Unpack(c.Context(), bufio.NewReaderSize(f, 1<<20), args[1]); err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
@@ -261,7 +262,7 @@ have been verified, and print what to do next.`,
 	return c
 }
 
-// writeSettings writes the settings of what was unpacked, and says what to do with it.
+// writeSettings writes the settings for the unpacked site and prints the next steps.
 func writeSettings(c *cobra.Command, dir string) error {
 	folders, err := filepath.Glob(filepath.Join(dir, siteAlgorithms, "*"))
 	if err != nil {
@@ -280,7 +281,7 @@ func writeSettings(c *cobra.Command, dir string) error {
 			paths[name] = filepath.Join(dir, siteAssets, name)
 		}
 	}
-	text := fmt.Sprintf("# Made by molrun unpack. Add what else this machine needs; config.example.toml lists all settings.\nalgorithms = %q\n", filepath.Join(dir, siteAlgorithms))
+	text := fmt.Sprintf("# Created by molrun unpack. Add any other settings for this machine; config.example.toml lists them all.\nalgorithms = %q\n", filepath.Join(dir, siteAlgorithms))
 	if len(paths) > 0 {
 		text += "\n[site.paths]\n"
 		for _, name := range slices.Sorted(maps.Keys(paths)) {
@@ -297,7 +298,7 @@ func writeSettings(c *cobra.Command, dir string) error {
 	return printNextSteps(c.OutOrStdout(), dir, filepath.Join(dir, siteSettings))
 }
 
-// printNextSteps prints the commands that follow.
+// printNextSteps prints the commands to run next.
 func printNextSteps(w io.Writer, dir, settings string) error {
 	images, err := filepath.Glob(filepath.Join(dir, siteImages, "*"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// printJSON writes v for programs to read.
+// printJSON writes v as indented JSON.
 func printJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -17,7 +17,7 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// printTable writes rows below their heading for people to read.
+// printTable writes rows below a heading, in aligned columns.
 func printTable(w io.Writer, heading []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{heading}, rows...) {
@@ -26,7 +26,7 @@ func printTable(w io.Writer, heading []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// dateText returns the day of a time that may be absent.
+// dateText formats the date of t, or "never" if t is zero.
 func dateText(t time.Time) string {
 	if t.IsZero() {
 		return "never"

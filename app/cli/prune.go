@@ -19,7 +19,7 @@ import (
 	"molrun/app/server"
 )
 
-// pruneFlags are the flags of the command.
+// pruneFlags are the flags of molrun prune.
 type pruneFlags struct {
 	olderThan, largerThan  string
 	dryRun, yes, asJSON    bool
@@ -51,7 +51,7 @@ shows what would be deleted, with sizes on disk.`,
 	c.Flags().BoolVar(&f.yes, "yes", false, "delete without asking")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON; requires --dry-run or --yes")
 	if err := c.MarkFlagRequired("older-than"); err != nil {
-		panic(err) // a flag that was just added
+		panic(err) // the flag was just added
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		request, err := f.request(time.Now())
@@ -69,7 +69,7 @@ shows what would be deleted, with sizes on disk.`,
 	return c
 }
 
-// request checks the flags.
+// request validates the flags and returns the request.
 func (f *pruneFlags) request(now time.Time) (r client.PruneRequest, err error) {
 	var age unit.Duration
 	if err := age.UnmarshalText([]byte(f.olderThan)); err != nil {
@@ -98,8 +98,8 @@ func (f *pruneFlags) request(now time.Time) (r client.PruneRequest, err error) {
 	}, nil
 }
 
-// deleteFound deletes at once if it need not ask. Otherwise it shows what would be deleted,
-// asks, and deletes what has not changed.
+// deleteFound deletes immediately if no confirmation is needed. Otherwise it shows what
+// would be deleted, asks, and deletes whatever has not changed since.
 func (f *pruneFlags) deleteFound(ctx context.Context, c *cobra.Command, control *client.Control, r client.PruneRequest) error {
 	r.DryRun = !f.yes
 	found, err := pruneAll(ctx, control, r)
@@ -116,7 +116,7 @@ func (f *pruneFlags) deleteFound(ctx context.Context, c *cobra.Command, control 
 	return err
 }
 
-// prunePatience bounds all pages together. The next prune finds the rest.
+// prunePatience limits the total time of all pages. The next prune finds the rest.
 const prunePatience = 6 * time.Hour
 
 func pruneAll(ctx context.Context, control *client.Control, r client.PruneRequest) (all []*client.Pruned, err error) {
@@ -131,7 +131,7 @@ func pruneAll(ctx context.Context, control *client.Control, r client.PruneReques
 	return all, nil
 }
 
-// pruneReport is what --json prints.
+// pruneReport is the output of --json.
 type pruneReport struct {
 	DryRun bool             `json:"dryRun"`
 	Jobs   []*client.Pruned `json:"jobs"`
@@ -167,7 +167,7 @@ func (f *pruneFlags) showFound(c *cobra.Command, found []*client.Pruned) error {
 	return err
 }
 
-// prunedText sums up what was done.
+// prunedText summarizes what was deleted.
 func prunedText(found []*client.Pruned, done string) string {
 	uploads := 0
 	for _, p := range found {
@@ -187,10 +187,10 @@ func bytesOf(found []*client.Pruned) (bytes int64) {
 	return bytes
 }
 
-// confirmed asks a question; only yes is yes.
+// confirmed asks a question and reports whether the answer is yes.
 func confirmed(in io.Reader, out io.Writer, question string) bool {
 	fmt.Fprint(out, question)
-	answer, _ := bufio.NewReader(in).ReadString('\n') // none is no
+	answer, _ := bufio.NewReader(in).ReadString('\n') // no answer means no
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }

@@ -38,7 +38,7 @@ their algorithm has retries left, and otherwise FAILED, for their users to retry
 	c.Flags().StringVar(&r.Name, "snapshot", "", "name of a backup in DIR (default the newest)")
 	c.Flags().BoolVar(&r.SkipDamaged, "skip-damaged", false, "skip damaged files instead of failing")
 	c.Flags().BoolVar(&list, "list", false, "list the backups in DIR")
-	c.Flags().BoolVar(&try, "try", false, "test whether the backup can be restored, and keep nothing")
+	c.Flags().BoolVar(&try, "try", false, "test whether the backup can be restored, without keeping the result")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.Dir = backup.Dir(args[0])
@@ -71,14 +71,14 @@ their algorithm has retries left, and otherwise FAILED, for their users to retry
 			fmt.Fprintln(c.ErrOrStderr(), p)
 		}
 		if err == nil && len(restored.Problems) > 0 {
-			err = fmt.Errorf("restored except for %d problems; see above", len(restored.Problems))
+			err = fmt.Errorf("restored, with %d problems; see above", len(restored.Problems))
 		}
 		return err
 	}
 	return c
 }
 
-// tryBackup restores a backup on trial.
+// tryBackup test-restores a backup.
 func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON bool) error {
 	if r.SkipDamaged {
 		return remote.Usagef("--try finds damaged files; omit --skip-damaged")
@@ -86,7 +86,7 @@ func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON 
 	began := time.Now()
 	tried, err := r.Dir.TestRestore(c.Context(), config, r.Name, server.FinishLost)
 	if err != nil {
-		return fmt.Errorf("restore on trial: %w", err)
+		return fmt.Errorf("test restore: %w", err)
 	}
 	for _, p := range tried.Problems {
 		fmt.Fprintln(c.ErrOrStderr(), p)
@@ -104,7 +104,7 @@ func tryBackup(c *cobra.Command, config config.Config, r backup.Restore, asJSON 
 	return err
 }
 
-// listBackups shows what there is to restore.
+// listBackups lists the backups that can be restored.
 func listBackups(c *cobra.Command, dir backup.Dir, asJSON bool) error {
 	names, err := dir.Names()
 	if err != nil {

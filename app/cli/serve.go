@@ -41,14 +41,14 @@ on), and these over the configuration file.`,
 	return c
 }
 
-// newLogger makes a logger that writes for people to a terminal and JSON elsewhere.
+// newLogger returns a logger that writes readable lines to a terminal and JSON elsewhere.
 func newLogger(c config.Config, w *os.File) zerolog.Logger {
 	var out io.Writer = w
 	if c.Log.Format == "pretty" || c.Log.Format == "auto" && isatty.IsTerminal(w.Fd()) {
 		out = zerolog.ConsoleWriter{Out: w, TimeFormat: time.DateTime}
 	}
 	level, err := zerolog.ParseLevel(c.Log.Level)
-	if err != nil { // Config.Check refuses it already
+	if err != nil { // Config.Check already rejects it
 		level = zerolog.InfoLevel
 	}
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()

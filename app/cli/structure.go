@@ -28,17 +28,17 @@ func summaryCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&file, "structure", "", "PDB or mmCIF file")
-	c.Flags().Float64Var(&cutoff, "cutoff", 4.5, "cut-off between heavy atoms in contact, in Å")
+	c.Flags().Float64Var(&cutoff, "cutoff", 4.5, "distance cutoff for contacts between heavy atoms, in Å")
 	c.Flags().StringVar(&out, "out", "", "folder for the results")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if file == "" || out == "" || !(cutoff > 0) {
-			return remote.Usagef("give --structure FILE, --out DIR and a cutoff above 0")
+			return remote.Usagef("specify --structure FILE, --out DIR and a cutoff above 0")
 		}
 		f, err := os.Open(file)
 		if err != nil {
 			return err
 		}
-		defer f.Close() // only read from
+		defer f.Close() // read-only
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return err
 		}
@@ -68,13 +68,13 @@ rejected.`,
 	c.Flags().StringVar(&out, "out", "", "file to write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if file == "" || out == "" {
-			return remote.Usagef("give --structure FILE and --out FILE")
+			return remote.Usagef("specify --structure FILE and --out FILE")
 		}
 		f, err := os.Open(file)
 		if err != nil {
 			return err
 		}
-		defer f.Close() // only read from
+		defer f.Close() // read-only
 		var text bytes.Buffer
 		w, err := structure.WritePDB(f, &text, leave)
 		if err != nil {
@@ -85,19 +85,19 @@ rejected.`,
 			fmt.Fprintf(c.OutOrStdout(), "Modified residues are written as standard ones: %s.\n", strings.Join(w.Modified, ", "))
 		}
 		if len(w.Unusual) > 0 {
-			fmt.Fprintf(c.OutOrStdout(), "These residues of chains have no standard one that they are made from, and programs may leave them out: %s.\n", strings.Join(w.Unusual, ", "))
+			fmt.Fprintf(c.OutOrStdout(), "These residues in chains have no standard parent residue, and programs may omit them: %s.\n", strings.Join(w.Unusual, ", "))
 		}
 		if w.Again {
-			fmt.Fprintln(c.OutOrStdout(), "Waters beyond 9999 are numbered from 0 again.")
+			fmt.Fprintln(c.OutOrStdout(), "Water numbering restarts at 0 after 9999.")
 		}
 		for _, from := range slices.Sorted(maps.Keys(w.Chains)) {
-			fmt.Fprintf(c.OutOrStdout(), "Chain %s is called %s.\n", cmp.Or(from, "without a name"), w.Chains[from])
+			fmt.Fprintf(c.OutOrStdout(), "Chain %s was renamed %s.\n", cmp.Or(from, "without a name"), w.Chains[from])
 		}
 		root, err := os.OpenRoot(filepath.Dir(out))
 		if err != nil {
 			return err
 		}
-		defer root.Close() // only holds the folder
+		defer root.Close() // read-only handle of the folder
 		return durable.Replace(root, filepath.Base(out), text.Bytes())
 	}
 	return c

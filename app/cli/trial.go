@@ -26,14 +26,14 @@ import (
 	"molrun/app/server/host"
 )
 
-// exampleTime is how long an example may take unless a flag says otherwise.
+// exampleTime is the default time limit of an example.
 const exampleTime = 10 * time.Minute
 
-// trialOptions say what is tested, and how.
+// trialOptions are the flags of the test.
 type trialOptions struct {
 	all, json bool
 	limit     time.Duration
-	keep      bool // the data directory stays
+	keep      bool // keep the data directory
 }
 
 func algorithmsTestCommand() *cobra.Command {
@@ -76,9 +76,9 @@ that are not ready count as failed if they are named, and are only listed with -
 	return c
 }
 
-// chooseAlgorithms returns the algorithms that the arguments name, or all.
+// chooseAlgorithms returns the algorithms that the arguments name, or all of them.
 func chooseAlgorithms(c *cobra.Command, flags *configFlags, args []string) ([]*algorithm.File, error) {
-	catalogue, _, err := catalogueHere(c, flags)
+	catalogue, _, err := loadCatalogue(c, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func chooseAlgorithms(c *cobra.Command, flags *configFlags, args []string) ([]*a
 func readAlgorithm(c *cobra.Command, file string) (*algorithm.File, error) {
 	a, mistakes, err := builtin.ReadAlgorithm(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Errorf(fault.NotFound, "there is neither an algorithm nor a file %q; `molrun algorithms list` shows the algorithms", file)
+		return nil, fault.Errorf(fault.NotFound, "there is no algorithm or file named %q; `molrun algorithms list` shows the algorithms", file)
 	}
 	if err != nil {
 		return nil, err
@@ -121,9 +121,9 @@ func readAlgorithm(c *cobra.Command, file string) (*algorithm.File, error) {
 	return a, nil
 }
 
-// trialConfig is the site's configuration for a service that only tests: what is for its
-// users, their quotas and the network has no part in it. On a cluster it has a folder and
-// names of its own.
+// trialConfig derives the configuration of a test service from the site's: without the
+// settings for users, quotas and the network. On a cluster, it uses its own folder and
+// names.
 func trialConfig(c config.Config, data string) (config.Config, error) {
 	plain := config.Default()
 	c.Data = data
@@ -138,7 +138,7 @@ func trialConfig(c config.Config, data string) (config.Config, error) {
 	return c, err
 }
 
-// testAlgorithms starts a service that offers these algorithms and tests them.
+// testAlgorithms starts a service that offers these algorithms, and tests them.
 func testAlgorithms(c *cobra.Command, site config.Config, chosen []*algorithm.File, o trialOptions) (err error) {
 	data := site.Data
 	if !o.keep {
@@ -163,7 +163,7 @@ func testAlgorithms(c *cobra.Command, site config.Config, chosen []*algorithm.Fi
 	}
 	defer logFile.Close()
 	report := newTrialReport(c.OutOrStdout(), chosen, o)
-	err = server.While(c.Context(), site, server.Options{
+	err = server.RunWhile(c.Context(), site, server.Options{
 		Init: true,
 		Log:  zerolog.New(logFile).With().Timestamp().Logger(), Version: version, Algorithms: chosen,
 	}, func(ctx context.Context, base string) error {
@@ -181,9 +181,9 @@ func runTrials(ctx context.Context, c config.Config, base string, chosen []*algo
 		Organization: "test", Email: "test@molrun.example", Role: string(apikey.Member), Expires: 24 * time.Hour,
 	})
 	if err != nil {
-		return fmt.Errorf("make a key: %w", err)
+		return fmt.Errorf("create a key: %w", err)
 	}
-	here, _ := host.Inspect(c) // what was not detected counts as absent
+	here, _ := host.Inspect(c) // undetected hardware counts as absent
 	program, _ := os.Executable()
 	tester := trial.Tester{
 		API: client.New(base, key.Secret), Patience: limit,
@@ -197,22 +197,22 @@ func runTrials(ctx context.Context, c config.Config, base string, chosen []*algo
 	return errors.Join(errors.New("interrupted"), tester.StopAll(ctx))
 }
 
-// removeAll removes a directory, also where directories in it are read-only.
+// removeAll removes a directory even if it contains read-only directories.
 func removeAll(dir string) error {
 	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
 			return os.Chmod(name, 0o700)
 		}
 		return nil
-	}) // RemoveAll says what could not be done
+	}) // RemoveAll reports any failure
 	return os.RemoveAll(dir)
 }
 
-// trialReport prints outcomes as they come.
+// trialReport prints outcomes as they arrive.
 type trialReport struct {
 	out                     io.Writer
 	options                 trialOptions
-	typeWidth, longest      int // of types and versions
+	typeWidth, longest      int // column widths of types and versions
 	outcomes                []*trial.Outcome
 	passed, failed, unready int
 }
@@ -262,14 +262,14 @@ func (r *trialReport) addOutcome(o *trial.Outcome) {
 	}
 }
 
-// resultText says what was found in a result.
+// resultText summarizes what was found in a result.
 func resultText(o *trial.Outcome) string {
 	var parts []string
 	for _, m := range o.Metrics {
 		parts = append(parts, m.String())
 	}
-	if len(o.Unfound) > 0 {
-		parts = append(parts, "not found: "+strings.Join(o.Unfound, " "))
+	if len(o.MissingMetrics) > 0 {
+		parts = append(parts, "not found: "+strings.Join(o.MissingMetrics, " "))
 	}
 	opened, empty := 0, ""
 	for _, v := range o.Views {
@@ -287,7 +287,7 @@ func resultText(o *trial.Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
-// finish prints the sum and returns the error that stands for it.
+// finish prints the totals and returns the corresponding error.
 func (r *trialReport) finish() error {
 	if r.options.json {
 		if err := printJSON(r.out, r.outcomes); err != nil {

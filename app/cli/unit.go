@@ -16,21 +16,22 @@ import (
 	"molrun/app/server/config"
 )
 
-// unitTemplate is the unit file. What it leaves out matters as much:
+// unitTemplate is the unit file. These settings are omitted on purpose:
 //
-//   - PrivateTmp would empty /tmp under jobs that outlive the service, and RemoveIPC
-//     what they share in memory.
+//   - PrivateTmp would empty /tmp under jobs that outlive the service, and RemoveIPC would
+//     remove their shared memory.
 //   - RestrictNamespaces, ProcSubset, ProtectKernelTunables, ProtectKernelLogs and
-//     ProtectControlGroups keep bubblewrap from making the namespaces of a job's sandbox,
-//     or its /proc, or the cgroup of its limits. Some kernels allow it nevertheless.
+//     ProtectControlGroups keep bubblewrap from creating the namespaces of a job's sandbox,
+//     its /proc, or the cgroup with its limits, although some kernels allow it.
 //   - PrivateDevices and DeviceAllow hide GPUs, and so does ProtectClock, which implies
-//     DeviceAllow. Devices whose driver is loaded later would be missing from a list.
+//     DeviceAllow. A list would miss devices whose driver is loaded later.
 //   - AmbientCapabilities: bubblewrap refuses to run with capabilities.
-//   - MemoryDenyWriteExecute breaks what compiles as it runs: CUDA, PyTorch, Java.
-//   - DelegateSubgroup is for systemd 254 and later. ExecStopPost does its work everywhere.
+//   - MemoryDenyWriteExecute breaks just-in-time compilation, as in CUDA, PyTorch and Java.
+//   - DelegateSubgroup requires systemd 254. ExecStopPost does the same everywhere.
 //
-// Filters of system calls, PrivateUsers and the like imply NoNewPrivileges for a service
-// that is not root. Podman without root can't work with that: newuidmap is a setuid program.
+// System call filters, PrivateUsers and similar settings imply NoNewPrivileges for a
+// service that is not root. Rootless Podman can't work with that: newuidmap is a setuid
+// program.
 var unitTemplate = template.Must(template.New("unit").Parse(`# Written by molrun systemd-unit. Save it as /etc/systemd/system/molrun.service, then:
 #   systemctl daemon-reload && systemctl enable --now molrun
 
@@ -98,9 +99,9 @@ WantedBy=multi-user.target
 // systemdUnit is the data of the template.
 type systemdUnit struct {
 	User, Program, Flags, Data string
-	Shared, Backups            string // directories that may be mounted later; "": none
+	Shared, Backups            string // directories that may be mounted later; "" means none
 	StopSeconds                int
-	Podman                     bool // jobs run in containers of Podman without root
+	Podman                     bool // jobs run in rootless Podman containers
 }
 
 func unitCommand() *cobra.Command {
@@ -145,10 +146,10 @@ which only a unit made with --podman allows; it restricts less.`,
 func makeRoomCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "make-room",
-		Short:  "Let systemd start the service while its jobs run",
+		Short:  "Let systemd restart the service while jobs keep running",
 		Args:   cobra.NoArgs,
 		Hidden: true,
-		RunE:   func(*cobra.Command, []string) error { return local.MakeRoom() },
+		RunE:   func(*cobra.Command, []string) error { return local.DisableControllers() },
 	}
 }
 

@@ -89,7 +89,7 @@ func printUsage(w io.Writer, r *client.UsageReport) error {
 	return err
 }
 
-// namesOf returns what a row stands for.
+// namesOf returns the cells that identify a row of the report.
 func namesOf(by string, row client.UsageRow) []string {
 	switch usage.By(by) {
 	case usage.ByUser:

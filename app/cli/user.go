@@ -52,13 +52,13 @@ func userState(u client.User) string {
 	return "active"
 }
 
-// forUser returns a command that does something to one user.
+// forUser returns a command that acts on one user.
 func forUser(c *cobra.Command, do func(ctx context.Context, control *client.Control, organization, email string) error) *cobra.Command {
 	c.Args = exactlyOne("the e-mail address of a user; `molrun user list` shows users")
 	flags := addConfigFlags(c, false)
 	organization := c.Flags().String("organization", "", "organization of the user (required)")
 	if err := c.MarkFlagRequired("organization"); err != nil {
-		panic(err) // a flag that was just added
+		panic(err) // the flag was just added
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return operate(c, flags, func(ctx context.Context, control *client.Control) error {
@@ -68,7 +68,7 @@ func forUser(c *cobra.Command, do func(ctx context.Context, control *client.Cont
 	return c
 }
 
-// changeUser changes a user and prints what holds now.
+// changeUser changes a user and prints the resulting state.
 func changeUser(c *cobra.Command, change *client.UserChange) *cobra.Command {
 	return forUser(c, func(ctx context.Context, control *client.Control, organization, email string) error {
 		u, err := control.ChangeUser(ctx, organization, email, *change)

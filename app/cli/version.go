@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is replaced by the linker when the build is of a tag; see .ci/version.
+// version is set by the linker in builds of a tag; see .ci/version.
 var version = "1.0.0"
 
 func versionCommand() *cobra.Command {

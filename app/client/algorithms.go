@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// Algorithm is something that can be run. Only Client.Algorithm fills in Schema,
+// Algorithm is an algorithm of the service. Only Client.Algorithm fills in Schema,
 // Parameters and Example.
 type Algorithm struct {
 	Type        string          `json:"type"`
@@ -32,7 +32,7 @@ type Algorithm struct {
 type Parameter struct {
 	Name     string          `json:"name"`
 	Title    string          `json:"title"`
-	Type     any             `json:"type"` // a text or several
+	Type     any             `json:"type"` // a string or a list of strings
 	Unit     string          `json:"unit"`
 	Help     string          `json:"help"`
 	Required bool            `json:"required"`
@@ -52,7 +52,7 @@ func (c *Client) Algorithms(ctx context.Context) ([]Algorithm, error) {
 	return out.Algorithms, nil
 }
 
-// Algorithm returns one algorithm. Version "" is the default.
+// Algorithm returns one algorithm. An empty version means the default.
 func (c *Client) Algorithm(ctx context.Context, typ, version string) (*Algorithm, error) {
 	q := url.Values{}
 	if version != "" {

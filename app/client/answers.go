@@ -2,13 +2,13 @@ package client
 
 import "molrun/app/base/fault"
 
-// Estimate is the answer of POST /estimate. What is unknown is 0.
+// Estimate is the response of POST /estimate. Unknown values are 0.
 type Estimate struct {
 	Possible   bool          `json:"possible"`
 	Detail     []fault.Field `json:"detail"`
 	Jobs       int           `json:"jobs"`
 	Slots      []Slot        `json:"slots"`
-	Inputs     []Input       `json:"inputs"` // each once
+	Inputs     []Input       `json:"inputs"` // without duplicates
 	Queue      *Queue        `json:"queue"`
 	RunSeconds int64         `json:"runSeconds"`
 	RunBasis   string        `json:"runBasis"`
@@ -16,21 +16,21 @@ type Estimate struct {
 	Notes      []fault.Field `json:"notes"`
 }
 
-// Slot is the resource requirement of each job of a group.
+// Slot is the resource requirement of each job in a group.
 type Slot struct {
 	Executor string `json:"executor"`
 	Amounts
 	Jobs int `json:"jobs"`
 }
 
-// Amounts are resources of jobs or of an executor.
+// Amounts are the resources of jobs or of an executor.
 type Amounts struct {
 	CPUs   int   `json:"cpus"`
 	Memory int64 `json:"memoryBytes"`
 	GPUs   int   `json:"gpus"`
 }
 
-// Table is the answer of GET /jobs/{jobName}/table, or a page of it.
+// Table is the response of GET /jobs/{jobName}/table, or a page of it.
 type Table struct {
 	Batch    string         `json:"batch"`
 	Statuses map[string]int `json:"statuses"`
@@ -42,7 +42,7 @@ type Table struct {
 	StartKey string         `json:"startKey,omitempty"`
 }
 
-// TableColumn is a setting or a figure of a table.
+// TableColumn is a setting or metric of a table.
 type TableColumn struct {
 	Name   string `json:"name"`
 	Title  string `json:"title"`
@@ -50,11 +50,12 @@ type TableColumn struct {
 	Better string `json:"better,omitempty"`
 	Digits *int   `json:"digits,omitempty"`
 
-	ErrorOf string    `json:"errorOf,omitempty"` // the figure whose standard error this is
-	Reading []Reading `json:"reading,omitempty"` // what values mean, the lowest first
+	ErrorOf string    `json:"errorOf,omitempty"` // metric of which this is the standard error
+	Reading []Reading `json:"reading,omitempty"` // interpretations of values, lowest first
 }
 
-// Reading is the meaning of a metric's values from From on; nil: all values below the next reading.
+// Reading is the interpretation of a metric's values from From on. A nil From means all
+// values below the next reading.
 type Reading struct {
 	From  *float64 `json:"from,omitempty"`
 	Words string   `json:"words"`
@@ -72,7 +73,7 @@ type TableRow struct {
 	Metrics     map[string]any `json:"metrics"`
 }
 
-// Session is the answer of GET /session: whose API key the client has.
+// Session is the response of GET /session: the user of the client's API key.
 type Session struct {
 	Organization string   `json:"organization"`
 	Email        string   `json:"email"`
@@ -86,7 +87,8 @@ type Session struct {
 	} `json:"key"`
 }
 
-// Share is a link for people without an API key. URL is known when it is made.
+// Share is a link for people without an API key. URL is set only when the link is
+// created.
 type Share struct {
 	ID         string `json:"id"`
 	URL        string `json:"url"`
@@ -95,7 +97,7 @@ type Share struct {
 	LastUsedAt string `json:"lastUsedAt"`
 }
 
-// Status is the answer of GET /admin/status.
+// Status is the response of GET /admin/status.
 type Status struct {
 	Drained   bool             `json:"drained"`
 	Executors []ExecutorStatus `json:"executors"`
@@ -107,7 +109,7 @@ type FaultyGPU struct {
 	Reason string `json:"reason"`
 }
 
-// ExecutorStatus is how full an executor is.
+// ExecutorStatus is the utilization of an executor.
 type ExecutorStatus struct {
 	Name     string      `json:"name"`
 	State    string      `json:"state"`
@@ -116,7 +118,7 @@ type ExecutorStatus struct {
 	Faulty   []FaultyGPU `json:"faultyGpus"`
 	Running  int         `json:"running"`
 	Queued   int         `json:"queued"`
-	Others   struct {    // of other organizations
+	Others   struct {    // jobs of other organizations
 		Running int `json:"running"`
 		Queued  int `json:"queued"`
 	} `json:"others"`

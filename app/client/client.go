@@ -1,5 +1,5 @@
-// Package client talks to a molrun service. It needs only its address and an
-// API key:
+// Package client is a client of a molrun service. It needs only the service's address and
+// an API key:
 //
 //	c := client.New("http://127.0.0.1:8080", key)
 //	job, err := c.Submit(ctx, client.Submission{Name: "hst5", Type: "cg-idp", Settings: settings})
@@ -29,19 +29,19 @@ type Client struct {
 	base    string
 	key     string
 	http    *http.Client
-	backoff time.Duration // pause before a download is resumed; grows with each
+	backoff time.Duration // pause before resuming a download; grows with each attempt
 
 	persist persistence
 }
 
-// New returns a client of the service at base with a user's API key.
+// New returns a client of the service at base that uses a user's API key.
 func New(base, key string) *Client {
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		IdleConnTimeout:       60 * time.Second,
-		ResponseHeaderTimeout: 5 * time.Minute, // the service waits at most a minute, but its disk may take longer
+		ResponseHeaderTimeout: 5 * time.Minute, // the service waits at most a minute, but its disk can take longer
 		ExpectContinueTimeout: time.Second,
 		MaxIdleConnsPerHost:   16,
 	}
@@ -52,27 +52,27 @@ func New(base, key string) *Client {
 func NewWith(base, key string, transport http.RoundTripper) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), key: key, backoff: 500 * time.Millisecond, http: &http.Client{
 		Transport: transport,
-		// The service sends no redirects, and the key must not follow one.
+		// The service sends no redirects, and the key must not be sent to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Persist makes the client send a request again whose connection breaks, as when the
-// service restarts, until that has failed for so long. It repeats what does no harm
-// twice, once the service has answered anything: a wrong address stays an error at once.
-func (c *Client) Persist(most time.Duration) { c.persist.most = most }
+// RetryConnections makes the client resend requests after connection errors, as when the service
+// restarts, for up to most. It resends only idempotent requests, and only once the
+// service has responded to any request: a wrong address still fails immediately.
+func (c *Client) RetryConnections(most time.Duration) { c.persist.most = most }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Error is an answer other than success.
+// Error is an unsuccessful response.
 type Error struct {
 	Status  int
 	Code    string        // such as JOB_ALREADY_EXISTS; INVALID for status 422
-	Message string        // says what to do next
-	Details []fault.Field // of INVALID: every fault
-	Request string        // id of the request in the service's log
-	After   time.Duration // when to try again, as RATE_LIMITED says; 0 if it does not
+	Message string        // tells the user what to do next
+	Details []fault.Field // all errors, for INVALID
+	Request string        // request ID in the service's log
+	After   time.Duration // Retry-After, as with RATE_LIMITED; 0 if not given
 }
 
 func (e *Error) Error() string {
@@ -86,10 +86,10 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// errorOf reads an answer other than success and closes it.
+// errorOf reads an unsuccessful response and closes it.
 func errorOf(resp *http.Response) error {
 	defer resp.Body.Close()
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20)) // a partial body still helps
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20)) // even a partial body helps
 	var body struct {
 		Error  struct{ Code, Message string }
 		Detail []fault.Field
@@ -98,14 +98,14 @@ func errorOf(resp *http.Response) error {
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.After = time.Duration(seconds) * time.Second
 	}
-	_ = json.Unmarshal(data, &body) // leaves the members empty if it is not JSON
+	_ = json.Unmarshal(data, &body) // members stay empty if it is not JSON
 	switch {
 	case len(body.Detail) > 0:
 		e.Code, e.Message, e.Details = "INVALID", body.Detail[0].Msg, body.Detail
 	case body.Error.Code != "":
 		e.Code, e.Message = body.Error.Code, body.Error.Message
 	default:
-		e.Message = fmt.Sprintf("the server answered %s; it may not be a molrun service", resp.Status)
+		e.Message = fmt.Sprintf("the server returned %s; it might not be a molrun service", resp.Status)
 	}
 	return e
 }
@@ -115,9 +115,9 @@ func path(segments ...string) string {
 	out := ""
 	for _, s := range segments {
 		switch s {
-		case ".", "..": // servers resolve a segment of only dots
+		case ".", "..": // servers resolve segments of dots
 			s = strings.ReplaceAll(s, ".", "%2E")
-		case "summary": // the name of a job, not the route
+		case "summary": // a job name, not the route
 			s = "%73ummary"
 		default:
 			s = url.PathEscape(s)
@@ -127,7 +127,8 @@ func path(segments ...string) string {
 	return out
 }
 
-// sendRequest sends a request to the API and returns its successful answer, open.
+// sendRequest sends a request to the API and returns a successful response, whose body
+// the caller must close.
 func (c *Client) sendRequest(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
 	target := c.base + path
 	if len(query) > 0 {
@@ -137,7 +138,7 @@ func (c *Client) sendRequest(ctx context.Context, method, path string, query url
 	if body != nil {
 		var data bytes.Buffer
 		e := json.NewEncoder(&data)
-		e.SetEscapeHTML(false) // the service keeps settings as they are sent
+		e.SetEscapeHTML(false) // the service stores settings as sent
 		if err := e.Encode(body); err != nil {
 			return nil, fmt.Errorf("encode request: %w", err)
 		}
@@ -154,7 +155,8 @@ func (c *Client) sendRequest(ctx context.Context, method, path string, query url
 	return c.roundTrip(r)
 }
 
-// roundTrip sends a request as it is and returns its successful answer, open.
+// roundTrip sends a request unchanged and returns a successful response, whose body the
+// caller must close.
 func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(r)
 	if err != nil {
@@ -166,8 +168,8 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// withoutLink removes the query from an error's URL, because it may hold the
-// token of a link.
+// withoutLink removes the query from an error's URL, because it can contain the token of
+// a link.
 func withoutLink(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -176,7 +178,7 @@ func withoutLink(err error) error {
 	return err
 }
 
-// requestJSON sends a request and returns its decoded answer.
+// requestJSON sends a request and returns the decoded response.
 func requestJSON[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (*T, error) {
 	var out T
 	if err := c.call(ctx, method, path, query, body, &out); err != nil {
@@ -185,7 +187,7 @@ func requestJSON[T any](ctx context.Context, c *Client, method, path string, que
 	return &out, nil
 }
 
-// call sends a request and decodes its answer into out unless that is nil.
+// call sends a request and decodes the response into out unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) error {
 	return c.persist.sendPersistently(method, path,
 		func() error { return c.callOnce(ctx, method, path, query, body, out) },
@@ -197,26 +199,26 @@ func (c *Client) callOnce(ctx context.Context, method, path string, query url.Va
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() // only read from
+	defer resp.Body.Close() // read-only
 	if out == nil {
 		_, err = io.Copy(io.Discard, resp.Body)
 		return err
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("decode answer to %s %s: %w", method, path, err)
+		return fmt.Errorf("decode response to %s %s: %w", method, path, err)
 	}
 	return nil
 }
 
-// Answer is a JSON answer of the service, as it came.
+// Answer is an undecoded JSON response of the service.
 type Answer = json.RawMessage
 
-// Get returns the answer to GET of a path, whose segments are given unescaped.
+// Get sends a GET request and returns the response. Path segments are given unescaped.
 func (c *Client) Get(ctx context.Context, query url.Values, segments ...string) (Answer, error) {
 	return c.answer(ctx, http.MethodGet, query, nil, segments)
 }
 
-// Post returns the answer to POST of body as JSON.
+// Post sends a POST request with body as JSON and returns the response.
 func (c *Client) Post(ctx context.Context, body any, segments ...string) (Answer, error) {
 	return c.answer(ctx, http.MethodPost, nil, body, segments)
 }
@@ -226,16 +228,17 @@ func (c *Client) answer(ctx context.Context, method string, query url.Values, bo
 	return a, err
 }
 
-// Decode decodes an answer. Members that T does not have are ignored.
+// Decode decodes a response. It ignores members that T does not have.
 func Decode[T any](a Answer) (*T, error) {
 	var out T
 	if err := json.Unmarshal(a, &out); err != nil {
-		return nil, fmt.Errorf("decode answer: %w", err)
+		return nil, fmt.Errorf("decode response: %w", err)
 	}
 	return &out, nil
 }
 
-// OpenBody returns the body of the answer to GET of a path. The caller closes it.
+// OpenBody sends a GET request and returns the response body, which the caller must
+// close.
 func (c *Client) OpenBody(ctx context.Context, query url.Values, segments ...string) (io.ReadCloser, error) {
 	resp, err := c.sendRequest(ctx, http.MethodGet, path(segments...), query, nil)
 	if err != nil {
@@ -244,7 +247,7 @@ func (c *Client) OpenBody(ctx context.Context, query url.Values, segments ...str
 	return resp.Body, nil
 }
 
-// Remove sends DELETE of a path.
+// Remove sends a DELETE request.
 func (c *Client) Remove(ctx context.Context, segments ...string) error {
 	return c.call(ctx, http.MethodDelete, path(segments...), nil, nil, nil)
 }

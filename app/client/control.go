@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Control talks to a service on this machine through its control socket. It has
-// the operator's rights.
+// Control is a client of a service on this machine through its control socket. It has the
+// operator's rights.
 type Control struct{ client *Client }
 
 // NewControl returns a client of the control socket at path.
@@ -20,12 +20,12 @@ func NewControl(path string) *Control {
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return DialControl(ctx, path)
 		},
-		DisableKeepAlives: true, // a command sends a request or two
+		DisableKeepAlives: true, // a command sends only one or two requests
 	})}
 }
 
-// DialControl connects to the control socket at path. The path may be longer
-// than the 107 bytes that a socket address holds.
+// DialControl connects to the control socket at path. The path can be longer than the 107
+// bytes that fit into a socket address.
 func DialControl(ctx context.Context, path string) (net.Conn, error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -36,8 +36,9 @@ func DialControl(ctx context.Context, path string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
 }
 
-// KeyRequest asks for an API key. Role "" means member, no scopes all that the role
-// allows, no networks all addresses; Expires 0 means never.
+// KeyRequest requests an API key. An empty Role means member, no Scopes means all that
+// the role allows, and no Networks means all addresses. If Expires is 0, the key does not
+// expire.
 type KeyRequest struct {
 	Organization, Email, Role, Name string
 	Scopes, Networks                []string
@@ -55,14 +56,14 @@ type Key struct {
 	Name         string    `json:"name,omitempty"`
 	Disabled     bool      `json:"disabled"`
 	CreatedAt    time.Time `json:"createdAt"`
-	MadeBy       string    `json:"madeBy,omitempty"` // id of a key
+	MadeBy       string    `json:"madeBy,omitempty"` // ID of a key
 	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
-	LastUsedAt   time.Time `json:"lastUsedAt,omitzero"` // within a minute or two
+	LastUsedAt   time.Time `json:"lastUsedAt,omitzero"` // accurate to a minute or two
 	Successor    string    `json:"successor,omitempty"`
 }
 
-// NewKey is a key that was just created. Secret is the value for x-api-key; it
-// is never shown again.
+// NewKey is a newly created key. Secret is the value for x-api-key; it is never shown
+// again.
 type NewKey struct {
 	Secret string `json:"key"`
 	Key
@@ -98,7 +99,7 @@ func (c *Control) Keys(ctx context.Context) ([]Key, error) {
 	return out.Keys, nil
 }
 
-// Invitation is a link that signs in a user, once.
+// Invitation is a link that signs in a user once.
 type Invitation struct {
 	URL          string    `json:"url"`
 	Organization string    `json:"organization"`
@@ -106,8 +107,8 @@ type Invitation struct {
 	ExpiresAt    time.Time `json:"expiresAt"`
 }
 
-// SignIn makes a link that signs in a user. Organization and email may be "" where they
-// leave no doubt.
+// SignIn creates a link that signs in a user. Organization and email can be "" if they
+// are unambiguous.
 func (c *Control) SignIn(ctx context.Context, organization, email string) (*Invitation, error) {
 	body := map[string]any{}
 	for name, value := range map[string]string{"organization": organization, "email": email} {
@@ -118,12 +119,12 @@ func (c *Control) SignIn(ctx context.Context, organization, email string) (*Invi
 	return requestJSON[Invitation](ctx, c.client, http.MethodPost, "/control/sign-in", nil, body)
 }
 
-// DisableKey disables a key at once.
+// DisableKey disables a key immediately.
 func (c *Control) DisableKey(ctx context.Context, id string) (*Key, error) {
 	return c.key(ctx, path("control", "keys", id, "disable"))
 }
 
-// RevokeLinks ends all links that were made with a key.
+// RevokeLinks revokes all links created with a key.
 func (c *Control) RevokeLinks(ctx context.Context, id string) error {
 	return c.client.call(ctx, http.MethodPost, path("control", "keys", id, "revoke-links"), nil, nil, nil)
 }
@@ -133,31 +134,30 @@ func (c *Control) EnableKey(ctx context.Context, id string) (*Key, error) {
 	return c.key(ctx, path("control", "keys", id, "enable"))
 }
 
-// RotateKey replaces a key by a new one. The old key stays valid for the
-// overlap.
+// RotateKey replaces a key with a new one. The old key stays valid for the overlap.
 func (c *Control) RotateKey(ctx context.Context, id string, overlap time.Duration) (*NewKey, error) {
 	body := map[string]any{"overlapSeconds": int64(overlap.Seconds())}
 	return requestJSON[NewKey](ctx, c.client, http.MethodPost, path("control", "keys", id, "rotate"), nil, body)
 }
 
-// KeyChange is what to change of a key; an empty field stays as it is.
+// KeyChange describes changes to a key; empty fields are left unchanged.
 type KeyChange struct {
 	Role   string   `json:"role,omitempty"`
 	Scopes []string `json:"scopes,omitempty"`
 	Name   string   `json:"name,omitempty"`
 }
 
-// ChangeKey changes what a key allows.
+// ChangeKey changes the role, scopes or name of a key.
 func (c *Control) ChangeKey(ctx context.Context, id string, change KeyChange) (*Key, error) {
 	return requestJSON[Key](ctx, c.client, http.MethodPatch, path("control", "keys", id), nil, change)
 }
 
-// RotateSecret creates a new secret that signs links and returns its id.
+// RotateSecret creates a new secret for signing links and returns its ID.
 func (c *Control) RotateSecret(ctx context.Context) (kid string, err error) {
 	return c.rotate(ctx, "rotate")
 }
 
-// RotateSecretNow is RotateSecret, and ends all links.
+// RotateSecretNow is RotateSecret, and also revokes all links.
 func (c *Control) RotateSecretNow(ctx context.Context) (kid string, err error) {
 	return c.rotate(ctx, "rotate-now")
 }
@@ -172,8 +172,8 @@ func (c *Control) rotate(ctx context.Context, how string) (kid string, err error
 	return out.KID, nil
 }
 
-// AlgorithmsRead is what became of the site's algorithm files when the service read them.
-// Names are types with versions.
+// AlgorithmsRead is the result of reading the site's algorithm files. Names are types
+// with versions.
 type AlgorithmsRead struct {
 	ReadAt   time.Time          `json:"readAt"`
 	Added    []string           `json:"added"`
@@ -182,8 +182,8 @@ type AlgorithmsRead struct {
 	Mistakes []AlgorithmMistake `json:"mistakes"`
 }
 
-// AlgorithmMistake is an error in a file. Kept is the type and version that stays as the
-// file defined it before, "" if there is none.
+// AlgorithmMistake is an error in a file. Kept is the type and version that the file
+// previously defined and that stays available, "" if none.
 type AlgorithmMistake struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -191,29 +191,30 @@ type AlgorithmMistake struct {
 	Kept    string `json:"kept,omitempty"`
 }
 
-// Algorithms returns the result of the last reading of the algorithm files.
+// Algorithms returns the result of the last time the service read the algorithm files.
 func (c *Control) Algorithms(ctx context.Context) (*AlgorithmsRead, error) {
 	return requestJSON[AlgorithmsRead](ctx, c.client, http.MethodGet, "/control/algorithms", nil, nil)
 }
 
-// ReloadAlgorithms lets the service read the algorithm files again.
+// ReloadAlgorithms makes the service read the algorithm files again.
 func (c *Control) ReloadAlgorithms(ctx context.Context) (*AlgorithmsRead, error) {
 	return requestJSON[AlgorithmsRead](ctx, c.client, http.MethodPost, "/control/algorithms/reload", nil, nil)
 }
 
-// addresses are those of the running service.
+// addresses holds the addresses of the running service.
 type addresses struct {
 	URL    string `json:"url"`
 	Listen string `json:"listen"`
 }
 
-// Address returns where clients find the running service.
+// Address returns the URL of the running service for clients.
 func (c *Control) Address(ctx context.Context) (string, error) {
 	a, err := c.addresses(ctx)
 	return a.URL, err
 }
 
-// Listener returns where the running service listens, such as https://[::]:8443.
+// Listener returns the address on which the running service listens, such as
+// https://[::]:8443.
 func (c *Control) Listener(ctx context.Context) (string, error) {
 	a, err := c.addresses(ctx)
 	return a.Listen, err
@@ -227,13 +228,13 @@ func (c *Control) addresses(ctx context.Context) (addresses, error) {
 	return *a, nil
 }
 
-// Isolation says how jobs are isolated from the rest of the machine.
+// Isolation describes how jobs are isolated from the rest of the machine.
 type Isolation struct {
 	Kind     string `json:"kind"`     // bubblewrap, cgroup, bubblewrap+cgroup, none
-	Sentence string `json:"sentence"` // what is in force, and why no more
+	Sentence string `json:"sentence"` // what is in effect, and why not more
 }
 
-// Isolation returns the isolation of the jobs that the service runs.
+// Isolation returns how the service isolates jobs.
 func (c *Control) Isolation(ctx context.Context) (*Isolation, error) {
 	return requestJSON[Isolation](ctx, c.client, http.MethodGet, path("control", "isolation"), nil, nil)
 }
@@ -247,14 +248,14 @@ func (c *Control) key(ctx context.Context, path string) (*Key, error) {
 	return requestJSON[Key](ctx, c.client, http.MethodPost, path, nil, nil)
 }
 
-// Drain says since when and why a service starts no jobs.
+// Drain describes since when and why a service has stopped starting jobs.
 type Drain struct {
 	Since  time.Time `json:"since"`
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Drain lets the service start no more jobs.
+// Drain makes the service stop starting jobs.
 func (c *Control) Drain(ctx context.Context, reason string) (*Drain, error) {
 	body := map[string]any{}
 	if reason != "" {
@@ -263,7 +264,7 @@ func (c *Control) Drain(ctx context.Context, reason string) (*Drain, error) {
 	return requestJSON[Drain](ctx, c.client, http.MethodPost, "/control/drain", nil, body)
 }
 
-// Resume lets the service start jobs again.
+// Resume makes the service start jobs again.
 func (c *Control) Resume(ctx context.Context) error {
 	return c.client.call(ctx, http.MethodDelete, "/control/drain", nil, nil, nil)
 }

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// StorageReport is the use of disk space, in bytes.
+// StorageReport is the disk usage in bytes.
 type StorageReport struct {
 	By   string `json:"by"`
 	Disk struct {
 		Size    int64 `json:"size"`
 		Free    int64 `json:"free"`
-		Reserve int64 `json:"reserve"` // part of Free that uploads and new jobs leave alone
+		Reserve int64 `json:"reserve"` // free-space threshold: uploads and new jobs must leave this much of Free
 
-		Files        int64 `json:"files"` // the same for files (inodes); 0 if there is no limit
+		Files        int64 `json:"files"` // the same for files (inodes); 0 if unlimited
 		FreeFiles    int64 `json:"freeFiles"`
 		ReserveFiles int64 `json:"reserveFiles"`
 	} `json:"disk"`
 	Rows []StorageRow `json:"rows"`
 }
 
-// StorageRow is what one organization, user, algorithm or age stores. Members
+// StorageRow is the storage used by one organization, user, algorithm or age. Members
 // that do not distinguish the rows of the report are "".
 type StorageRow struct {
 	Organization string `json:"organization,omitempty"`
@@ -34,19 +34,19 @@ type StorageRow struct {
 	Age          string `json:"age,omitempty"`
 
 	Jobs        int   `json:"jobs"`
-	Queued      int   `json:"queued"` // of the jobs
-	Files       int   `json:"files"`  // uploads
+	Queued      int   `json:"queued"` // included in Jobs
+	Files       int   `json:"files"`  // number of uploads
 	ResultBytes int64 `json:"resultBytes"`
 	UploadBytes int64 `json:"uploadBytes"`
-	QuotaBytes  int64 `json:"quotaBytes,omitempty"` // if the organization has one
+	QuotaBytes  int64 `json:"quotaBytes,omitempty"` // if the organization has a quota
 }
 
-// Storage reports disk use by organization, user, algorithm or age.
+// Storage reports disk usage by organization, user, algorithm or age.
 func (c *Control) Storage(ctx context.Context, by string) (*StorageReport, error) {
 	return requestJSON[StorageReport](ctx, c.client, http.MethodGet, "/control/storage", url.Values{"by": {by}}, nil)
 }
 
-// UsageReport is the usage over a range of days, both ends included.
+// UsageReport is the usage over a range of days, both ends inclusive.
 type UsageReport struct {
 	By    string     `json:"by"`
 	Since string     `json:"since"`
@@ -55,7 +55,7 @@ type UsageReport struct {
 	Total UsageRow   `json:"total"`
 }
 
-// UsageRow is what one organization, user, type or day has used. Members that do not
+// UsageRow is the usage of one organization, user, type or day. Members that do not
 // distinguish the rows of the report are "".
 type UsageRow struct {
 	Organization string `json:"organization,omitempty"`
@@ -75,8 +75,8 @@ type UsageRow struct {
 	UploadBytes      int64   `json:"uploadBytes"`
 }
 
-// Usage reports usage. The query is that of GET /usage; it may name an
-// organization too.
+// Usage reports usage. The query is the same as for GET /usage, and can also name an
+// organization.
 func (c *Control) Usage(ctx context.Context, query url.Values) (*UsageReport, error) {
 	return requestJSON[UsageReport](ctx, c.client, http.MethodGet, "/control/usage", query, nil)
 }
@@ -89,24 +89,24 @@ func (c *Control) UsageCSV(ctx context.Context, query url.Values, to io.Writer) 
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() // only read from
+	defer resp.Body.Close() // read-only
 	_, err = io.Copy(to, resp.Body)
 	return err
 }
 
-// PruneRequest selects finished jobs to delete. Empty members select all.
+// PruneRequest selects finished jobs to delete. Empty members match all jobs.
 type PruneRequest struct {
 	EndedBefore  time.Time
 	Failed       bool // only failed jobs
 	Organization string
 	User         string
 	Algorithm    string
-	LargerThan   int64 // bytes of the result
+	LargerThan   int64 // size of the result in bytes
 	DryRun       bool  // delete nothing
 }
 
-// Pruned is a job that was deleted, or would be in a dry run, with its rows and
-// the uploads that no other job refers to.
+// Pruned is a job that was deleted, or would be without DryRun, together with its batch
+// jobs and the uploads that no other job refers to.
 type Pruned struct {
 	JobID        string    `json:"jobId"`
 	JobName      string    `json:"jobName"`
@@ -115,13 +115,13 @@ type Pruned struct {
 	Type         string    `json:"type"`
 	Status       string    `json:"status"`
 	CompletedAt  time.Time `json:"completedAt"`
-	Rows         int       `json:"rows,omitempty"` // of a batch
+	Rows         int       `json:"rows,omitempty"` // number of jobs in a batch
 	Uploads      []string  `json:"uploads,omitempty"`
-	Bytes        int64     `json:"bytes"` // on the disk
+	Bytes        int64     `json:"bytes"` // on disk
 }
 
-// Prune deletes jobs page by page and yields them. It stops at the first error,
-// or when the caller stops iterating.
+// Prune deletes jobs page by page and yields them. It stops at the first error, or when
+// the caller stops iterating.
 func (c *Control) Prune(ctx context.Context, r PruneRequest) iter.Seq2[*Pruned, error] {
 	body := map[string]any{"endedBefore": r.EndedBefore.UTC().Format("2006-01-02T15:04:05.000Z")}
 	for name, value := range map[string]string{"organization": r.Organization, "user": r.User, "algorithm": r.Algorithm} {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// User is someone with an API key, or about whom an admin has decided.
+// User is a user who has an API key or whom an administrator has configured.
 type User struct {
 	Organization string    `json:"organization"`
 	Email        string    `json:"email"`
 	Role         string    `json:"role"`
 	Disabled     bool      `json:"disabled"`
 	CreatedAt    time.Time `json:"createdAt"`
-	LastUsedAt   time.Time `json:"lastUsedAt,omitzero"` // within a minute or two
+	LastUsedAt   time.Time `json:"lastUsedAt,omitzero"` // accurate to a minute or two
 	Keys         int       `json:"keys"`
 	Jobs         int       `json:"jobs"`
 }
@@ -30,18 +30,18 @@ func (c *Control) Users(ctx context.Context) ([]User, error) {
 	return out.Users, nil
 }
 
-// UserChange is what to decide about a user; an empty field stays as it is.
+// UserChange describes changes to a user; empty fields are left unchanged.
 type UserChange struct {
 	Role     string `json:"role,omitempty"`
 	Disabled *bool  `json:"disabled,omitempty"`
 }
 
-// ChangeUser decides about a user, known or new.
+// ChangeUser changes a user, who can be new.
 func (c *Control) ChangeUser(ctx context.Context, organization, email string, change UserChange) (*User, error) {
 	return requestJSON[User](ctx, c.client, http.MethodPatch, path("control", "users", email), url.Values{"organization": {organization}}, change)
 }
 
-// DeleteUser deletes a user with all keys. Jobs and uploads stay.
+// DeleteUser deletes a user with all keys. Jobs and uploads are kept.
 func (c *Control) DeleteUser(ctx context.Context, organization, email string) error {
 	return c.client.call(ctx, http.MethodDelete, path("control", "users", email), url.Values{"organization": {organization}}, nil, nil)
 }

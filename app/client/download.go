@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// While a file is being downloaded, its partial content lies beside it, with a
-// note that holds the ETag of the file.
+// During a download, the partial content is stored next to the file, together with a note
+// that contains the ETag of the file.
 const (
 	partSuffix = ".part"
 	noteSuffix = ".part.etag"
 )
 
-// maxStuck is how often in a row a download may be resumed without progress.
+// maxStuck is how many consecutive attempts without progress end a download.
 const maxStuck = 3
 
-// Download writes a result to the file at path, which appears when it is
-// complete. It resumes broken connections and downloads that an earlier call
-// left unfinished.
+// Download writes a result to the file at path, which appears only once complete. It
+// resumes after connection errors, and continues downloads left unfinished by an earlier
+// call.
 func (c *Client) Download(ctx context.Context, r ResultRequest, path string) error {
 	_, err := c.DownloadWithProgress(ctx, r, path, func(int64, int64) {})
 	return err
 }
 
-// DownloadWithProgress is Download that reports how many bytes have arrived, and of how many. It
-// returns the link that it used last.
+// DownloadWithProgress is Download with progress reports: bytes received so far and the
+// total size. It returns the last link used.
 func (c *Client) DownloadWithProgress(ctx context.Context, r ResultRequest, path string, progress func(done, size int64)) (link *Result, err error) {
 	err = c.download(ctx, func() (_ *Result, err error) {
 		link, err = c.Result(ctx, r)
@@ -41,7 +41,8 @@ func (c *Client) DownloadWithProgress(ctx context.Context, r ResultRequest, path
 	return link, err
 }
 
-// download fetches what a link names, which is asked for again after each break.
+// download fetches the file of a link. It calls ask for a new link after each connection
+// error.
 func (c *Client) download(ctx context.Context, ask func() (*Result, error), path string, progress func(done, size int64)) error {
 	for stuck := 0; ; {
 		link, err := ask()
@@ -61,8 +62,8 @@ func (c *Client) download(ctx context.Context, ask func() (*Result, error), path
 	}
 }
 
-// temporary reports whether a retry may help. It does not if the service
-// refuses or this machine cannot store the file.
+// temporary reports whether a retry could help. It cannot if the service rejects the
+// request or this machine cannot store the file.
 func temporary(err error) bool {
 	var refused *Error
 	var local *fs.PathError
@@ -72,7 +73,7 @@ func temporary(err error) bool {
 	return !errors.As(err, &local)
 }
 
-// pause backs off before the next attempt. It reports false when ctx is done.
+// pause backs off before the next attempt. It returns false once ctx is done.
 func (c *Client) pause(ctx context.Context, stuck int) bool {
 	timer := time.NewTimer(time.Duration(stuck) * c.backoff)
 	defer timer.Stop()
@@ -84,8 +85,8 @@ func (c *Client) pause(ctx context.Context, stuck int) bool {
 	}
 }
 
-// fetch appends the missing part of a file and syncs it. It returns how many
-// bytes came, even with an error.
+// fetch appends the missing part of a file and syncs it. It returns the number of bytes
+// received, even with an error.
 func (c *Client) fetch(ctx context.Context, link *Result, path string, progress func(done, size int64)) (gained int64, err error) {
 	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
@@ -96,13 +97,13 @@ func (c *Client) fetch(ctx context.Context, link *Result, path string, progress 
 	if err != nil {
 		return 0, err
 	}
-	// If the part is complete, its last byte is fetched again, so that the
-	// service confirms the ETag.
+	// If the part is complete, fetch the last byte again so that the service confirms the
+	// ETag.
 	resp, err := c.getFrom(ctx, link.DownloadURL, etag, min(have, link.Size-1))
 	if err != nil {
 		return 0, err
 	}
-	defer resp.Body.Close() // only read from
+	defer resp.Body.Close() // read-only
 	have, err = prepare(f, resp, min(have, link.Size-1), path+noteSuffix)
 	if err != nil {
 		return 0, err
@@ -112,12 +113,12 @@ func (c *Client) fetch(ctx context.Context, link *Result, path string, progress 
 		return gained, err
 	}
 	if have+gained != link.Size {
-		return gained, fmt.Errorf("%d bytes came of %d", have+gained, link.Size)
+		return gained, fmt.Errorf("received %d of %d bytes", have+gained, link.Size)
 	}
 	return gained, f.Sync()
 }
 
-// begun returns the size of a part and the ETag of its file. A part without a
+// begun returns the size of a partial download and the ETag of its file. A part without a
 // note cannot be used.
 func begun(part *os.File, note string) (etag string, have int64, err error) {
 	info, err := part.Stat()
@@ -131,11 +132,11 @@ func begun(part *os.File, note string) (etag string, have int64, err error) {
 	return string(text), info.Size(), err
 }
 
-// getFrom requests the bytes from have on, or the whole file if its ETag is another.
+// getFrom requests the bytes from offset have on, or the whole file if its ETag differs.
 func (c *Client) getFrom(ctx context.Context, url, etag string, have int64) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the service gave an unusable downloadUrl: %w", withoutLink(err))
+		return nil, fmt.Errorf("the service returned an invalid downloadUrl: %w", withoutLink(err))
 	}
 	r.Header.Set("Accept-Encoding", "identity") // ranges refer to the uncompressed file
 	if etag != "" && have > 0 {
@@ -145,14 +146,14 @@ func (c *Client) getFrom(ctx context.Context, url, etag string, have int64) (*ht
 	return c.roundTrip(r)
 }
 
-// prepare truncates the part to where the answer continues: after have bytes,
-// or at the beginning if the answer is the whole of another file.
+// prepare truncates the part to where the response continues: after have bytes, or at the
+// beginning if the response is a different file.
 func prepare(f *os.File, resp *http.Response, have int64, note string) (int64, error) {
 	whole := resp.StatusCode != http.StatusPartialContent
 	if whole {
 		have = 0
 	} else if from := resp.Header.Get("Content-Range"); !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", have)) {
-		return 0, fmt.Errorf("the server sent %q where byte %d was asked for", from, have)
+		return 0, fmt.Errorf("the server sent %q, but byte %d was requested", from, have)
 	}
 	if err := f.Truncate(have); err != nil {
 		return 0, err
@@ -163,7 +164,7 @@ func prepare(f *os.File, resp *http.Response, have int64, note string) (int64, e
 	if !whole {
 		return have, nil
 	}
-	// The old bytes must be gone from disk before the note names the new file.
+	// The old bytes must be removed from disk before the note names the new file.
 	if err := f.Sync(); err != nil {
 		return 0, err
 	}

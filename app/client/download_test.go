@@ -24,9 +24,9 @@ type flaky struct {
 	mu     sync.Mutex
 	file   []byte
 	etag   string
-	breaks []int // bytes before each break, in turn
+	breaks []int // bytes before each successive break
 	ranges []string
-	status int // 0: serve the file
+	status int // 0 to serve the file
 }
 
 func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -182,15 +182,15 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 	}
 }
 
-func TestDetailsNameTheirPlace(t *testing.T) {
+func TestDetailsHaveLocations(t *testing.T) {
 	var e Error
-	must.OK(t, json.Unmarshal([]byte(`{"Details":[{"loc":["body","settings",17,"steps"],"msg":"use a whole number"},{"loc":["query","limit"],"msg":"no"}]}`), &e))
-	if got, want := e.Error(), "body.settings[17].steps: use a whole number\nquery.limit: no"; got != want {
+	must.OK(t, json.Unmarshal([]byte(`{"Details":[{"loc":["body","settings",17,"steps"],"msg":"use an integer"},{"loc":["query","limit"],"msg":"no"}]}`), &e))
+	if got, want := e.Error(), "body.settings[17].steps: use an integer\nquery.limit: no"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// The pause before a download is resumed grows, and ends with the context.
+// The pause before resuming a download grows, and ends with the context.
 func TestDownloadsPauseBeforeTheyAreResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, start := New("http://localhost", "key"), time.Now()

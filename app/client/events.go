@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Event is something that has happened to a job.
+// Event is an event of a job.
 type Event struct {
-	ID   string          // the place in the order of events; "" if it has none of its own
+	ID   string          // position in the order of events; "" if none
 	Name string          // job, metrics, progress, deleted, log, reset, end
 	Data json.RawMessage // an object
 }
@@ -25,22 +25,22 @@ type Event struct {
 type LogLines struct {
 	Attempt int    `json:"attempt"`
 	Offset  int64  `json:"offset"`
-	Text    string `json:"text"` // whole lines
+	Text    string `json:"text"` // complete lines
 }
 
-// maxEvent bounds a line of a stream. A record with large settings is the longest.
+// maxEvent limits the length of a line in a stream. The longest is a job record with
+// large settings.
 const maxEvent = 64 << 20
 
-// silence is how long a stream may say nothing; the service says something every 15
-// seconds.
-const silence = time.Minute
+// streamTimeout is the timeout of a stream; the service sends something every 15 seconds.
+const streamTimeout = time.Minute
 
-// ErrSilent is the error of a stream that says nothing any more.
-var ErrSilent = errors.New("the service has gone silent")
+// ErrTimedOut is the error of a stream that has timed out.
+var ErrTimedOut = errors.New("event stream timed out")
 
-// JobEvents yields what happens to a job until it has ended; the last event is named
-// end. A stream that breaks ends with an error; last, the ID of the last event, continues
-// behind it.
+// JobEvents yields the events of a job until the job has finished; the last event is
+// named end. A broken stream ends with an error. To continue after it, pass the ID of the
+// last event as last.
 func (c *Client) JobEvents(ctx context.Context, name string, logs bool, last string) iter.Seq2[Event, error] {
 	q := url.Values{}
 	if logs {
@@ -49,8 +49,7 @@ func (c *Client) JobEvents(ctx context.Context, name string, logs bool, last str
 	return c.stream(ctx, path("jobs", name, "events"), q, last)
 }
 
-// Events yields what happens to the jobs that a query of GET /jobs selects, without an
-// end.
+// Events yields the events of the jobs that a GET /jobs query selects. It has no end.
 func (c *Client) Events(ctx context.Context, query url.Values, last string) iter.Seq2[Event, error] {
 	return c.stream(ctx, "/events", query, last)
 }
@@ -59,7 +58,7 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, last
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		received := time.AfterFunc(silence, func() { cancel(ErrSilent) })
+		received := time.AfterFunc(streamTimeout, func() { cancel(ErrTimedOut) })
 		defer received.Stop()
 		resp, err := c.openEvents(ctx, path, query, last)
 		if err != nil {
@@ -70,7 +69,7 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, last
 		lines := bufio.NewScanner(resp.Body)
 		lines.Buffer(nil, maxEvent)
 		for {
-			e, err := readEvent(lines, func() { received.Reset(silence) })
+			e, err := readEvent(lines, func() { received.Reset(streamTimeout) })
 			if err != nil {
 				yield(Event{}, causeOf(ctx, err))
 				return
@@ -82,7 +81,7 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values, last
 	}
 }
 
-// causeOf returns why ctx was cancelled, if it was.
+// causeOf returns why ctx was canceled, otherwise err.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -106,8 +105,7 @@ func (c *Client) openEvents(ctx context.Context, path string, query url.Values, 
 	return c.roundTrip(r)
 }
 
-// readEvent reads the next event that has a name or an ID; received is called for each
-// line.
+// readEvent reads the next event with a name or ID. It calls received for each line.
 func readEvent(lines *bufio.Scanner, received func()) (e Event, err error) {
 	var data []string
 	for lines.Scan() {

@@ -16,7 +16,7 @@ import (
 
 // File is an uploaded file.
 type File struct {
-	Status      string    `json:"status"` // completed, pending
+	Status      string    `json:"status"` // completed or pending
 	ID          string    `json:"fileId"`
 	Filename    string    `json:"filename"`
 	Folder      string    `json:"folder"`
@@ -24,7 +24,7 @@ type File struct {
 	SHA256      string    `json:"sha256"`
 	ContentType string    `json:"contentType"`
 	UploadedAt  time.Time `json:"uploadedAt,omitzero"`
-	Email       string    `json:"email,omitempty"` // of the owner, in listings
+	Email       string    `json:"email,omitempty"` // owner, in listings
 }
 
 // Upload holds the links of a new upload.
@@ -42,7 +42,7 @@ type Upload struct {
 	} `json:"instructions"`
 }
 
-// CreateUpload creates an upload. Folder "" is the service's default.
+// CreateUpload creates an upload. An empty folder means the service's default.
 func (c *Client) CreateUpload(ctx context.Context, folder, filename string) (*Upload, error) {
 	q := url.Values{}
 	if folder != "" {
@@ -51,14 +51,14 @@ func (c *Client) CreateUpload(ctx context.Context, folder, filename string) (*Up
 	return requestJSON[Upload](ctx, c, http.MethodPut, path("upload", filename), q, nil)
 }
 
-// SendUpload sends size bytes of an upload, or all of from if size is negative.
+// SendUpload sends size bytes of an upload, or everything in from if size is negative.
 func (c *Client) SendUpload(ctx context.Context, u *Upload, from io.Reader, size int64) error {
 	if size == 0 {
 		from = http.NoBody
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPut, u.UploadURL, from)
 	if err != nil {
-		return fmt.Errorf("the service gave an unusable uploadUrl: %w", withoutLink(err))
+		return fmt.Errorf("the service returned an invalid uploadUrl: %w", withoutLink(err))
 	}
 	r.ContentLength = size
 	for name, value := range u.Instructions.Headers {
@@ -73,8 +73,7 @@ func (c *Client) SendUpload(ctx context.Context, u *Upload, from io.Reader, size
 	return err
 }
 
-// CompleteUpload confirms that size bytes were sent. A negative size is not
-// checked.
+// CompleteUpload confirms that size bytes were sent. A negative size is not checked.
 func (c *Client) CompleteUpload(ctx context.Context, fileID string, size int64) (*File, error) {
 	body := map[string]int64{}
 	if size >= 0 {
@@ -89,13 +88,13 @@ func (c *Client) Upload(ctx context.Context, folder, path string) (*File, error)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	u, err := c.CreateUpload(ctx, folder, filepath.Base(path))
 	if err != nil {
@@ -120,11 +119,11 @@ func (c *Client) UploadBytes(ctx context.Context, folder, name string, content [
 	return c.CompleteUpload(ctx, u.FileID, size)
 }
 
-// FileFilter selects files. Empty members select all.
+// FileFilter selects files. Empty members match all files.
 type FileFilter struct {
 	Folder            string
 	WholeOrganization bool
-	PageSize          int // 0: the service's default
+	PageSize          int // 0 means the service's default
 }
 
 func (f FileFilter) query() url.Values {

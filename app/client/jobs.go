@@ -32,7 +32,7 @@ type Job struct {
 	StartedAt        time.Time         `json:"startedAt,omitzero"`
 	CompletedAt      time.Time         `json:"completedAt,omitzero"`
 	Attempts         int               `json:"attempts"`
-	MemoryBytes      int64             `json:"memoryBytes,omitempty"` // reserved, once that was raised
+	MemoryBytes      int64             `json:"memoryBytes,omitempty"` // reserved memory, if it was raised
 	PastAttempts     []PastAttempt     `json:"pastAttempts,omitempty"`
 	Executor         string            `json:"executor,omitempty"`
 	Isolation        string            `json:"isolation,omitempty"` // bubblewrap, cgroup, bubblewrap+cgroup, none
@@ -49,59 +49,59 @@ type Job struct {
 	ResultBytes      int64             `json:"resultBytes,omitempty"`
 	LeftOut          *LeftOut          `json:"leftOut,omitempty"`
 	Pinned           bool              `json:"pinned"`
-	Counts           map[string]int    `json:"subjobCounts,omitempty"` // of a batch: number of rows by status
+	Counts           map[string]int    `json:"subjobCounts,omitempty"` // for batches: number of jobs by status
 	Subjobs          []Job             `json:"subjobs,omitempty"`
 	SubjobsTruncated bool              `json:"subjobsTruncated,omitempty"`
-	Created          bool              `json:"created,omitempty"` // whether this submission created the job
+	Created          bool              `json:"created,omitempty"` // created by this submission
 }
 
-// LeftOut lists the program's files that are not in the result.
+// LeftOut lists files of the program that are not in the result.
 type LeftOut struct {
 	Count int `json:"count"`
 	Paths []struct {
 		Path   string `json:"path"`
 		Reason string `json:"reason"`
-	} `json:"paths"` // the first ones
+	} `json:"paths"` // only the first ones
 }
 
-// PastAttempt is an attempt that ran out of memory, after which the job was started again with
-// more.
+// PastAttempt is an attempt that ran out of memory, after which the job was restarted
+// with more.
 type PastAttempt struct {
 	Attempt     int     `json:"attempt"`
 	Code        string  `json:"code"`
 	Message     string  `json:"message"`
-	MemoryBytes int64   `json:"memoryBytes"` // that it had
+	MemoryBytes int64   `json:"memoryBytes"` // memory it had
 	MaxRSSBytes int64   `json:"maxRssBytes"`
 	RunSeconds  float64 `json:"runSeconds"`
 }
 
-// Slurm is the job of a Slurm cluster that runs, or ran, a job.
+// Slurm is the Slurm job that runs, or ran, a job.
 type Slurm struct {
-	Job       string `json:"job"` // its number
+	Job       string `json:"job"` // Slurm job number
 	Node      string `json:"node,omitempty"`
 	Partition string `json:"partition,omitempty"`
 }
 
-// Input is a file that a job reads.
+// Input is an input file of a job.
 type Input struct {
 	Setting  string `json:"setting"`
 	FileID   string `json:"fileId,omitempty"`
 	Job      string `json:"job,omitempty"`
-	Output   string `json:"output,omitempty"` // of that job's algorithm
+	Output   string `json:"output,omitempty"` // output of that job's algorithm
 	Path     string `json:"path,omitempty"`
 	Filename string `json:"filename"`
 	SHA256   string `json:"sha256"`
-	Summary  string `json:"summary,omitempty"` // of a structure
+	Summary  string `json:"summary,omitempty"` // for structures
 }
 
-// Progress is the latest progress that a running program reported.
+// Progress is the latest progress reported by a running program.
 type Progress struct {
 	Fraction float64 `json:"fraction"`
 	Text     string  `json:"text,omitempty"`
-	Basis    string  `json:"basis,omitempty"` // steps: it counts steps of unknown lengths
+	Basis    string  `json:"basis,omitempty"` // "steps" if based on the number of finished steps, whose lengths are unknown
 }
 
-// Queue is where a queued job stands. What is unknown is 0.
+// Queue is the queue position of a queued job. Unknown values are 0.
 type Queue struct {
 	Position   int    `json:"position"`
 	Of         int    `json:"of"`
@@ -110,7 +110,7 @@ type Queue struct {
 	ETABasis   string `json:"etaBasis"`
 }
 
-// Metrics are the figures of a finished job.
+// Metrics are the measurements and results of a finished job.
 type Metrics struct {
 	QueueSeconds float64         `json:"queueSeconds"`
 	RunSeconds   float64         `json:"runSeconds"`
@@ -119,7 +119,7 @@ type Metrics struct {
 	Results      json.RawMessage `json:"results,omitempty"`
 }
 
-// Failure says why a job failed.
+// Failure describes why a job failed.
 type Failure struct {
 	Code     string `json:"code"`
 	Message  string `json:"message"`
@@ -131,19 +131,19 @@ type Failure struct {
 // Finished reports whether the job has completed or failed.
 func (j *Job) Finished() bool { return j.Status == "COMPLETED" || j.Status == "FAILED" }
 
-// Job returns a job as it is now.
+// Job returns the current state of a job.
 func (c *Client) Job(ctx context.Context, name string) (*Job, error) {
 	return requestJSON[Job](ctx, c, http.MethodGet, path("jobs", name), nil, nil)
 }
 
-// NextJob returns a job when its status changes, it is finished or wait is over.
+// NextJob returns a job once its status changes, it is finished, or the wait has elapsed.
 // The service waits at most a minute.
 func (c *Client) NextJob(ctx context.Context, name string, wait time.Duration) (*Job, error) {
 	wait = max(0, min(wait, time.Minute))
 	return requestJSON[Job](ctx, c, http.MethodGet, path("jobs", name), url.Values{"wait": {wait.String()}}, nil)
 }
 
-// Wait returns a job when it is finished.
+// Wait returns a job once it is finished.
 func (c *Client) Wait(ctx context.Context, name string) (*Job, error) {
 	for {
 		job, err := c.NextJob(ctx, name, time.Minute)
@@ -178,12 +178,12 @@ func (c *Client) Delete(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodDelete, path("jobs", name), nil, nil, nil)
 }
 
-// JobFilter selects jobs. Empty members select all.
+// JobFilter selects jobs. Empty members match all jobs.
 type JobFilter struct {
 	Name, Batch, Email, Algorithm, Status string
 	WholeOrganization                     bool
-	Subjobs                               bool // include the rows of batches
-	PageSize                              int  // 0: the service's default
+	Subjobs                               bool // include the jobs of batches
+	PageSize                              int  // 0 means the service's default
 }
 
 func (f JobFilter) query() url.Values {
@@ -252,8 +252,8 @@ func pages[T any](page func(startKey string) ([]*T, string, error)) iter.Seq2[*T
 	}
 }
 
-// Log returns a part of a job's log and the size of the whole log. Attempt 0 is
-// the latest; a negative limit reads to the end. The caller closes the part.
+// Log returns a part of a job's log and the size of the whole log. Attempt 0 is the
+// latest; a negative limit means up to the end. The caller must close the part.
 func (c *Client) Log(ctx context.Context, name string, attempt int, offset, limit int64) (part io.ReadCloser, size int64, err error) {
 	q := url.Values{}
 	if attempt > 0 {

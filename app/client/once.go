@@ -16,31 +16,31 @@ import (
 	"molrun/app/base/digest"
 )
 
-// Local is a file of this machine whose digest is known.
+// Local is a local file with a known digest.
 type Local struct {
 	Path   string
 	Size   int64
 	SHA256 string
 }
 
-// Examine reads a file and returns its digest.
-func Examine(ctx context.Context, path string) (l Local, err error) {
+// Digest reads a file and computes its digest.
+func Digest(ctx context.Context, path string) (l Local, err error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return l, errors.Join(err, fmt.Errorf("%s is no regular file", path))
+		return l, errors.Join(err, fmt.Errorf("%s is not a regular file", path))
 	}
 	sum, size, err := digest.New().File(ctx, path)
 	return Local{path, size, sum}, err
 }
 
-// upload is the answer to a new upload of known bytes.
+// upload is the response to creating an upload with a known digest.
 type upload struct {
 	Upload
-	Status string `json:"status"` // completed if the bytes are there
+	Status string `json:"status"` // completed if the service already has the content
 }
 
-// UploadOnce uploads a file unless the service has the same bytes of this user. It goes
-// on where it stopped when the connection breaks or the service restarts. sent is
-// false if nothing had to be sent; the file may then have another name.
+// UploadOnce uploads a file unless the service already has the same content from this
+// user. It resumes the upload if the connection breaks or the service restarts. sent is
+// false if nothing had to be sent; the file can then have another name.
 func (c *Client) UploadOnce(ctx context.Context, folder, name string, l Local, progress func(done int64)) (f *File, sent bool, err error) {
 	q := url.Values{"sha256": {l.SHA256}}
 	if folder != "" {
@@ -58,7 +58,7 @@ func (c *Client) UploadOnce(ctx context.Context, folder, name string, l Local, p
 	return f, true, err
 }
 
-// UploadAgain is UploadOnce of a file that is sent in any case.
+// UploadAgain is UploadOnce, but always sends the file.
 func (c *Client) UploadAgain(ctx context.Context, folder, name string, l Local, progress func(done int64)) (*File, error) {
 	u, err := c.CreateUpload(ctx, folder, name)
 	if err != nil {
@@ -74,21 +74,21 @@ func (c *Client) sendWhole(ctx context.Context, u *Upload, l Local, progress fun
 	}
 	f, err := c.CompleteUpload(ctx, u.FileID, l.Size)
 	if err == nil && f.SHA256 != l.SHA256 {
-		return nil, fmt.Errorf("%s changed while it was sent; send it again", l.Path)
+		return nil, fmt.Errorf("%s changed while being sent; send it again", l.Path)
 	}
 	return f, err
 }
 
-// patience is how long an upload is tried without progress.
+// patience is how long an upload is retried without progress.
 const patience = 10 * time.Minute
 
-// sendAll sends a file, and after a break what is missing.
+// sendAll sends a file, and resumes after connection errors.
 func (c *Client) sendAll(ctx context.Context, u *Upload, l Local, progress func(done int64)) error {
 	f, err := os.Open(l.Path)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	moved := time.Now()
 	for stuck := 0; ; {
 		from, done, err := c.offset(ctx, u, stuck > 0)
@@ -127,12 +127,13 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Code == "LINK_EXPIRED"
 }
 
-// RenewUpload returns new links of an upload that is not complete.
+// RenewUpload returns new links for an incomplete upload.
 func (c *Client) RenewUpload(ctx context.Context, fileID string) (*Upload, error) {
 	return requestJSON[Upload](ctx, c, http.MethodPost, path("upload", fileID, "link"), nil, nil)
 }
 
-// offset asks how many bytes of an upload have arrived, unless none were sent.
+// offset queries how many bytes of an upload have arrived. It sends no request if begun
+// is false.
 func (c *Client) offset(ctx context.Context, u *Upload, begun bool) (at int64, done bool, err error) {
 	if !begun {
 		return 0, false, nil
@@ -191,8 +192,8 @@ func (c *Client) sendFrom(ctx context.Context, u *Upload, f *os.File, l Local, f
 	return err
 }
 
-// FetchUpload downloads an upload of this user to the file at path, which appears when it
-// is complete.
+// FetchUpload downloads an upload of this user to the file at path, which appears only
+// once complete.
 func (c *Client) FetchUpload(ctx context.Context, f *File, path string, progress func(done, size int64)) error {
 	link := func() (*Result, error) {
 		u, err := c.linkOf(ctx, f)
@@ -204,8 +205,8 @@ func (c *Client) FetchUpload(ctx context.Context, f *File, path string, progress
 	return c.download(ctx, link, path, progress)
 }
 
-// linkOf returns links of a completed upload: asking to upload the same bytes gives
-// them.
+// linkOf returns links for a completed upload. The service returns them when asked to
+// upload the same content again.
 func (c *Client) linkOf(ctx context.Context, f *File) (*Upload, error) {
 	u, err := requestJSON[upload](ctx, c, http.MethodPut, path("upload", f.Filename), url.Values{"folder": {f.Folder}, "sha256": {f.SHA256}}, nil)
 	if err != nil {

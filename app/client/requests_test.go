@@ -4,10 +4,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 )
 
-// TestRequestsSayWhatWasAskedFor compares what the methods send.
-func TestRequestsSayWhatWasAskedFor(t *testing.T) {
+// TestRequestURLs checks the requests that the methods send.
+func TestRequestURLs(t *testing.T) {
 	got := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r.URL.String()
@@ -49,6 +50,33 @@ func TestRequestsSayWhatWasAskedFor(t *testing.T) {
 	} {
 		if err := ask(); err != nil || got != want {
 			t.Errorf("sent %s, want %s; %v", got, want, err)
+		}
+	}
+}
+
+// TestBrokenConnectionsAreRetried breaks the connection of the second request.
+func TestBrokenConnectionsAreRetried(t *testing.T) {
+	for name, post := range map[string]func(*Client) error{
+		"submit":   func(c *Client) error { _, err := c.Submit(t.Context(), Submission{}); return err },
+		"validate": func(c *Client) error { _, err := c.Validate(t.Context(), Submission{}); return err },
+	} {
+		requests := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if requests++; requests == 2 {
+				panic(http.ErrAbortHandler)
+			}
+			w.Write([]byte("{}"))
+		}))
+		defer server.Close()
+		c := New(server.URL, "key")
+		c.RetryConnections(time.Minute)
+		for range 2 {
+			if err := post(c); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if requests != 3 {
+			t.Errorf("%s: %d requests, want 3", name, requests)
 		}
 	}
 }

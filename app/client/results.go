@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ResultRequest names a result of a job. File "" is the archive of all files;
-// Partial takes the completed rows of a batch, Inputs adds the input files to an
+// ResultRequest selects a result of a job. An empty File means the archive of all files.
+// Partial accepts a batch with only the completed jobs; Inputs adds the input files to an
 // archive.
 type ResultRequest struct {
 	Job     string `json:"jobName"`
@@ -19,7 +19,7 @@ type ResultRequest struct {
 	Inputs  bool   `json:"inputs,omitempty"`
 }
 
-// Result is a link to a file, valid for an hour.
+// Result is a link to a file, valid for one hour.
 type Result struct {
 	DownloadURL string    `json:"downloadUrl"`
 	FileName    string    `json:"fileName"`
@@ -28,10 +28,11 @@ type Result struct {
 	Missing     *Missing  `json:"missing,omitempty"`
 }
 
-// Missing is the rows that are missing in the archive of a batch, since they are not COMPLETED.
+// Missing lists the jobs of a batch that are missing from its archive because they are
+// not COMPLETED.
 type Missing struct {
 	Count   int      `json:"count"`
-	Rows    []string `json:"rows"` // the first of them
+	Rows    []string `json:"rows"` // only the first ones
 	Message string   `json:"message"`
 }
 
@@ -40,7 +41,7 @@ func (c *Client) Result(ctx context.Context, r ResultRequest) (*Result, error) {
 	return requestJSON[Result](ctx, c, http.MethodPost, "/result", nil, r)
 }
 
-// ResultFile is a file of a job. Only those of completed jobs have a digest.
+// ResultFile is a file of a job. Only files of completed jobs have a digest.
 type ResultFile struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
@@ -58,19 +59,19 @@ func (c *Client) ResultFiles(ctx context.Context, name string) ([]ResultFile, er
 	return out.Files, nil
 }
 
-// View is something that can be looked at of a job.
+// View is a viewable part of a job's files.
 type View struct {
 	Name  string     `json:"name"`
-	Kind  string     `json:"kind"` // structure, trajectory, series, table, matrix, alignment, image, text
+	Kind  string     `json:"kind"` // structure, trajectory, series, table, matrix, alignment, tree, image, text
 	Title string     `json:"title"`
-	Files []ViewFile `json:"files"` // may be none
+	Files []ViewFile `json:"files"` // can be empty
 }
 
 // ViewFile is a file of a view.
 type ViewFile struct {
 	Path     string `json:"path"`
 	Size     int64  `json:"size"`
-	Topology string `json:"topology,omitempty"` // of a trajectory: path of the file that says what moves
+	Topology string `json:"topology,omitempty"` // for trajectories: path of the topology
 }
 
 // Views lists the views of a job.
@@ -87,33 +88,34 @@ func (c *Client) Views(ctx context.Context, job string) ([]View, error) {
 // Column is a column of a series or table.
 type Column struct {
 	Name  string `json:"name"`
-	Type  string `json:"type,omitempty"` // of a table: number or text
+	Type  string `json:"type,omitempty"` // for tables: number or text
 	Title string `json:"title,omitempty"`
 	Unit  string `json:"unit,omitempty"`
 }
 
-// Series is the columns of a series, thinned for drawing; the first one is the axis.
+// Series holds the columns of a series, downsampled for drawing. The first column is the
+// x axis.
 type Series struct {
 	File    string       `json:"file"`
-	Rows    int64        `json:"rows"` // of the file
+	Rows    int64        `json:"rows"` // in the file
 	Columns []Column     `json:"columns"`
-	Values  [][]*float64 `json:"values"` // by column; nil where there is no number
+	Values  [][]*float64 `json:"values"` // by column; nil if not a number
 }
 
-// Series returns a view of the kind series. File "" is the first of the view.
+// Series returns a view of kind series. An empty file means the first file of the view.
 func (c *Client) Series(ctx context.Context, job, view, file string) (*Series, error) {
 	return requestJSON[Series](ctx, c, http.MethodGet, path("jobs", job, "series", view), fileQuery(file), nil)
 }
 
-// Rows are the first rows of a table.
+// Rows holds the first rows of a table.
 type Rows struct {
 	File    string   `json:"file"`
 	Columns []Column `json:"columns"`
 	Rows    [][]any  `json:"rows"`
 }
 
-// Table returns the first rows of a view of the kind table or series. File "" is the first
-// of the view.
+// Table returns the first rows of a view of kind table or series. An empty file means the
+// first file of the view.
 func (c *Client) Table(ctx context.Context, job, view, file string) (*Rows, error) {
 	return requestJSON[Rows](ctx, c, http.MethodGet, path("jobs", job, "tables", view), fileQuery(file), nil)
 }
@@ -132,6 +134,6 @@ func (c *Client) ReadFile(ctx context.Context, job, file string, limit int64) (t
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() // only read from
+	defer resp.Body.Close() // read-only
 	return io.ReadAll(io.LimitReader(resp.Body, limit))
 }

@@ -8,7 +8,7 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Submission asks for one job.
+// Submission requests one job.
 type Submission struct {
 	Name     string          `json:"jobName,omitempty"`
 	Type     string          `json:"type,omitempty"`
@@ -17,8 +17,8 @@ type Submission struct {
 	Terms
 }
 
-// BatchSubmission asks for one job per element of Settings, for those that FanOut makes
-// or, without Type, for Jobs.
+// BatchSubmission requests one job for each element of Settings, each job that FanOut
+// creates or, without Type, each element of Jobs.
 type BatchSubmission struct {
 	Name     string            `json:"batchName"`
 	Type     string            `json:"type,omitempty"`
@@ -30,24 +30,25 @@ type BatchSubmission struct {
 	Terms
 }
 
-// Terms are the members that submissions of jobs and batches share.
+// Terms holds the members common to job and batch submissions.
 type Terms struct {
 	Priority   int               `json:"priority,omitempty"`
 	MaxRuntime int64             `json:"maxRuntimeSeconds,omitempty"`
-	After      []string          `json:"after,omitempty"` // jobs that have to be COMPLETED first
+	After      []string          `json:"after,omitempty"` // jobs that must be COMPLETED first
 	AfterAny   bool              `json:"afterAny,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	Note       string            `json:"note,omitempty"`
-	Notify     []string          `json:"notify,omitempty"` // who is notified of the end: https://… or mailto:…
+	Notify     []string          `json:"notify,omitempty"` // recipients notified when it finishes: https://… or mailto:…
 }
 
-// FanOut makes the jobs of a batch: one for each thing that Each names by setting.
+// FanOut creates the jobs of a batch from the sources in Each, which are given by
+// setting.
 type FanOut struct {
 	Each     map[string]string `json:"each"`
-	Settings json.RawMessage   `json:"settings,omitempty"` // that all have in common
+	Settings json.RawMessage   `json:"settings,omitempty"` // common to all jobs
 }
 
-// Submit queues a job, or returns the job that the same submission created
+// Submit queues a job, or returns the existing job if the same submission was sent
 // before. It is idempotent.
 func (c *Client) Submit(ctx context.Context, s Submission) (*Job, error) {
 	return requestJSON[Job](ctx, c, http.MethodPost, "/submit-job", nil, s)
@@ -58,7 +59,7 @@ func (c *Client) SubmitBatch(ctx context.Context, s BatchSubmission) (*Job, erro
 	return requestJSON[Job](ctx, c, http.MethodPost, "/submit-batch", nil, s)
 }
 
-// Validation is the service's verdict on a submission.
+// Validation is the result of validating a submission.
 type Validation struct {
 	Valid      bool            `json:"valid"`
 	Normalized json.RawMessage `json:"normalized,omitempty"`

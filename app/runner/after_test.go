@@ -11,7 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// pipeline submits jobs of a batch, given as name, settings and what they start after.
+// pipeline submits jobs of a batch, given as name, settings and dependencies.
 func (w *world) pipeline(name string, jobs ...[3]string) {
 	w.t.Helper()
 	var p app.Pipeline
@@ -83,7 +83,7 @@ func TestInputsOfOtherJobsAreLaidOut(t *testing.T) {
 	})
 }
 
-// TestManyDependantsFollow has more dependants than one transaction updates.
+// TestManyDependantsFollow has more dependents than one transaction updates.
 func TestManyDependantsFollow(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		ends := app.CauseExit
@@ -96,7 +96,7 @@ func TestManyDependantsFollow(t *testing.T) {
 		w.pipeline("p", jobs...)
 		stop := w.start()
 		if r := w.finished("p"); r.Counts.Failed != 250 || w.job("p-250").Failure.Code != app.FailedDependency {
-			t.Errorf("the rows are %+v", r.Counts)
+			t.Errorf("batch counts: %+v", r.Counts)
 		}
 		stop()
 		ends = app.CauseDone
@@ -106,11 +106,11 @@ func TestManyDependantsFollow(t *testing.T) {
 		w.until("first", app.Completed)
 		rec, err := w.Jobs.Get(t.Context(), ann, "p", 0)
 		must.OK(t, err)
-		if n := w.read(rec).Counts.Failed; n > 0 { // told at once, not when the runner looks by itself
-			t.Errorf("%d rows are still to be told", n)
+		if n := w.read(rec).Counts.Failed; n > 0 { // updated at once, without waiting for the next round
+			t.Errorf("%d jobs are not updated yet", n)
 		}
 		if r := w.until("p", app.Completed); r.Counts.Completed != 250 {
-			t.Errorf("the rows are %+v", r.Counts)
+			t.Errorf("batch counts: %+v", r.Counts)
 		}
 	})
 }

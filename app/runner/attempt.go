@@ -23,82 +23,82 @@ import (
 	"molrun/app/task"
 )
 
-// attempt is one try at a job, from its claim to its end.
+// attempt is one attempt at running a job, from claim to end.
 type attempt struct {
 	*core
 	executor *executor
 	id       app.JobID
 	lease    schedule.Lease
 
-	// Of the loop.
+	// Owned by the loop.
 	hasSlot, preparing, unseen, claimed bool
 	reason                              eta.Reason // why the task does not run yet
 
-	stop     chan struct{} // closed when the attempt shall end
+	stop     chan struct{} // closed when the attempt must end
 	stopOnce sync.Once
 
-	overtaken atomic.Bool // a pilot has claimed the job before
+	overtaken atomic.Bool // another attempt's worker has already claimed the job
 
-	gpuFault atomic.Pointer[app.FaultyGPU] // of a GPU that it has; set by the loop
-	gpuLost  chan struct{}                 // closed when its task can't continue for that
+	gpuFault atomic.Pointer[app.FaultyGPU] // a faulty GPU of its lease; set by the loop
+	gpuLost  chan struct{}                 // closed when the task can't continue because its GPU is lost
 	lostGPU  *app.FaultyGPU                // set before gpuLost is closed
 	lostOnce sync.Once
 
-	// Of the attempt's goroutine, from setJob on.
+	// Owned by the attempt's goroutine, from setJob on.
 	job       *app.Job
 	number    int            // the loop may read it once claimed is set
-	home      string         // its place in the job's directory
-	dir       string         // where its task runs: home, unless it is remote
+	home      string         // its directory within the job's directory
+	dir       string         // where its task runs; equals home unless the task is remote
 	remote    *result.Remote // nil if the task runs on this machine
-	pilot     *pilot         // that runs its task; nil: it has a process of its own
-	returned  atomic.Bool    // the pilot will not begin it
+	worker    *worker        // the worker that runs its task; nil means a process of its own
+	returned  atomic.Bool    // the worker will not start the task
 	placement placement.Placement
-	cluster   app.ClusterJob // that runs the task, as last reported
+	cluster   app.ClusterJob // the cluster job that runs the task, as last reported
 	started   bool           // the record says RUNNING
 	begin     time.Time
 	log       zerolog.Logger
 }
 
-// core is what all attempts of a runner share.
+// core holds what all attempts of a runner share.
 type core struct {
-	jobs        Jobs
-	dirs        Dirs
-	options     Options
-	retained    retained
-	workers     chan struct{} // holds a token for each worker
-	events      chan event
-	pilotCounts *pilotCounts
-	disk        *durable.Disk   // of jobs' directories; nil: files are synced one by one
-	boot        string          // of the machine; "": unknown
-	attempts    *sync.WaitGroup // of attempts and pilots
-	writers     *writers
+	jobs         Jobs
+	dirs         Dirs
+	options      Options
+	retained     retained
+	slots        chan struct{} // holds a token for each file transfer in progress
+	events       chan event
+	workerCounts *workerCounts
+	disk         *durable.Disk   // the disk of the job directories; nil means files are synced one by one
+	boot         string          // boot ID of the machine; "" if unknown
+	attempts     *sync.WaitGroup // running attempts and workers
+	writers      *writers
 }
 
-// event is a message of an attempt to the loop.
+// event is a message from an attempt to the loop.
 type event struct {
 	attempt  *attempt
-	pilot    *pilot    // of evTookOff and evPilotEnded
-	executor *executor // of evGPUs
+	worker   *worker   // for evWorkerStarted and evWorkerEnded
+	executor *executor // for evGPUs
 	kind     eventKind
-	reason   eta.Reason // of evWaiting
+	reason   eta.Reason // for evWaiting
 }
 
 type eventKind int
 
 const (
-	evClaimed    eventKind = iota // the job's record says that it is ours
-	evSeen                        // the executor has reported the status of a task found at the start
-	evPrepared                    // the task was started
-	evWaiting                     // the task does not run yet, for a reason
-	evFreed                       // the task has exited, its slot is free
-	evTookOff                     // the attempt's slot is now the pilot's
-	evJoined                      // the attempt is one more in a pilot
-	evPilotEnded                  // the pilot needs its slot no more
-	evGPUs                        // the executor's GPUs have changed
-	evDone                        // the attempt is finished, or was never ours
+	evClaimed       eventKind = iota // the job's record shows our claim
+	evSeen                           // the executor has reported the status of a task found at startup
+	evPrepared                       // the task was started
+	evWaiting                        // the reason why the task does not run yet has changed
+	evFreed                          // the task has exited and its slot is free
+	evWorkerStarted                  // the attempt's slot now belongs to the worker
+	evJoined                         // the attempt has joined a worker
+	evWorkerEnded                    // the worker no longer needs its slot
+	evGPUs                           // the executor's GPUs have changed
+	evDone                           // the attempt is finished, or was never ours
 )
 
-// runNew claims a job of the queue and runs it.
+// runNew claims a queued job and runs it.
 func (a *attempt) runNew(ctx context.Context) {
 	limit, ok := a.claimLimit(ctx)
 	if !ok {
@@ -106,15 +106,15 @@ func (a *attempt) runNew(ctx context.Context) {
 	}
 	j, rows := a.claim(ctx, limit)
 	if j == nil {
-		a.pilotCounts.Remove(limit.Pilot)
+		a.workerCounts.Remove(limit.Worker)
 		return
 	}
 	a.setJob(j)
 	a.sendEvent(ctx, event{kind: evClaimed})
-	if p := a.startPilot(limit, rows); p != nil {
+	if p := a.startWorker(limit, rows); p != nil {
 		p.join(a)
-		a.sendEvent(ctx, event{kind: evTookOff, pilot: p})
-		p.attend(ctx, rows)
+		a.sendEvent(ctx, event{kind: evWorkerStarted, worker: p})
+		p.startAttempts(ctx, rows)
 		a.attempts.Go(func() { p.run(ctx) })
 		defer p.attemptDone()
 		defer a.leave()
@@ -122,16 +122,16 @@ func (a *attempt) runNew(ctx context.Context) {
 	a.runFrom(ctx, situation{})
 }
 
-// claim takes the job from the queue, and further rows for its pilot. It returns nil if the
-// job no longer waits, or ctx ends. An attempt that was overtaken does not try again, for the
-// loop has forgotten it: the job may be back in the queue by then, and have another attempt.
+// claim claims the job, and further jobs for its worker. It returns nil if the job is no
+// longer queued or ctx ends. An overtaken attempt does not retry, because the loop has
+// dropped it: by then the job may be queued again with another attempt.
 func (a *attempt) claim(ctx context.Context, p app.ClaimLimit) (*app.Job, []*app.Job) {
-	doubt := false // an earlier claim may have been recorded without an answer
+	doubt := false // an earlier claim may have been recorded although the call failed
 	for b := serviceBackoff(); !a.overtaken.Load(); b.wait(ctx) {
 		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)
 		j, rows, err := a.jobs.Claim(callCtx, a.id, a.lease.Devices, p)
 		if doubt && errors.Is(err, fault.NotFound) {
-			j, err = a.findClaim(callCtx, p.Pilot)
+			j, err = a.findClaim(callCtx, p.Worker)
 		}
 		cancel()
 		switch {
@@ -146,22 +146,22 @@ func (a *attempt) claim(ctx context.Context, p app.ClaimLimit) (*app.Job, []*app
 	return nil, nil
 }
 
-// findClaim looks for the job among the claimed ones. Only pilots race for claims, so the
-// claim belongs to this attempt unless it names another attempt's pilot.
-func (a *attempt) findClaim(ctx context.Context, pilot string) (*app.Job, error) {
+// findClaim looks for the job among the claimed ones. Only workers race for claims, so the
+// claim is this attempt's unless it names another worker.
+func (a *attempt) findClaim(ctx context.Context, worker string) (*app.Job, error) {
 	jobs, err := a.jobs.Active(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, j := range jobs {
-		if j.ID == a.id && (j.Private.Pilot == "" || j.Private.Pilot == pilot) {
+		if j.ID == a.id && (j.Private.Worker == "" || j.Private.Worker == worker) {
 			return j, nil
 		}
 	}
 	return nil, fault.NotFound
 }
 
-// setJob sets what follows from the job's record.
+// setJob sets the fields derived from the job's record.
 func (a *attempt) setJob(j *app.Job) {
 	a.job, a.number = j, j.Attempts
 	a.home = filepath.Join(a.dirs.JobDir(j.ID), strconv.Itoa(j.Attempts))
@@ -176,26 +176,26 @@ func (a *attempt) setJob(j *app.Job) {
 	}
 }
 
-// runFound continues a job that an earlier runner claimed, once the executor
-// has reported the status of its task.
+// runFound resumes a job claimed by an earlier runner, once the executor has reported the
+// status of its task.
 func (a *attempt) runFound(ctx context.Context) {
 	for b := serviceBackoff(); temporary(a.locate(ctx)) && ctx.Err() == nil; b.wait(ctx) {
 		a.log.Warn().Msg("could not determine the placement of a job; retrying")
 	}
-	if a.pilot != nil {
-		defer a.pilot.attemptDone()
+	if a.worker != nil {
+		defer a.worker.attemptDone()
 		defer a.leave()
 	}
 	news := a.follow()
 	for ctx.Err() == nil {
 		select {
 		case n := <-news:
-			if n.silent {
+			if n.unresponsive {
 				continue
 			}
 			a.unfollow()
 			a.sendEvent(ctx, event{kind: evSeen})
-			// In doubt the task has begun.
+			// If in doubt, assume that the task has begun.
 			begun := a.job.Private.Handle != "" || task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.ClaimDir)
 			a.runFrom(ctx, situation{begun: begun, seen: true, status: n.TaskStatus})
 			return
@@ -204,7 +204,7 @@ func (a *attempt) runFound(ctx context.Context) {
 	}
 }
 
-// runFrom takes the job from its situation to its end, or until ctx ends.
+// runFrom runs the job from situation s to its end, or until ctx ends.
 func (a *attempt) runFrom(ctx context.Context, s situation) {
 	for ctx.Err() == nil {
 		s.stop = a.stopAsked()
@@ -239,7 +239,7 @@ func (a *attempt) runFrom(ctx context.Context, s situation) {
 			return
 		case stepFail:
 			a.leave()
-			if why := a.brokenGPU(ctx, s.status.Outcome); why != "" {
+			if why := a.gpuFailure(ctx, s.status.Outcome); why != "" {
 				a.fetchResult(ctx)
 				a.finish(ctx, lostWithGPU(s.status.Outcome, why))
 				return
@@ -259,11 +259,12 @@ func (a *attempt) runFrom(ctx context.Context, s situation) {
 	}
 }
 
-// returnToQueue puts the job back into the queue.
+// returnToQueue puts the job back in the queue.
 func (a *attempt) returnToQueue(ctx context.Context, why string) {
-	// The next one to prepare the directory takes a lock of its own, and not the pilot's.
+	// The next attempt to prepare the directory must create its own lock, not reuse the
+	// worker's.
 	if err := os.RemoveAll(filepath.Join(a.dir, task.LockFile)); err != nil {
-		a.finish(ctx, app.Ending{Lost: "its directory can't be cleared: " + err.Error()})
+		a.finish(ctx, app.Ending{Lost: "could not clear its directory: " + err.Error()})
 		return
 	}
 	err := a.record(ctx, "return", func(ctx context.Context) error {
@@ -274,39 +275,39 @@ func (a *attempt) returnToQueue(ctx context.Context, why string) {
 	}
 }
 
-// neverBegan reports whether the attempt's task is lost with the pilot that was to run it.
-// If pilots are lost again and again before they get to it, it counts as begun, as it does
-// if they are cancelled by hand more often than its retries allow, and more than once.
+// neverBegan reports whether the attempt's task was lost with its worker before it began.
+// The task counts as begun if too many workers in succession were lost before reaching it,
+// or if they were canceled by hand more often than its retries allow, and more than once.
 func (a *attempt) neverBegan(s app.TaskStatus) bool {
-	return a.pilot != nil && s.State == app.TaskLost && a.pilot.launches.Load() < mostLaunches &&
-		!(cancelled(s) && int(a.pilot.cancels.Load()) > max(1, a.job.Private.Retries)) &&
+	return a.worker != nil && s.State == app.TaskLost && a.worker.launches.Load() < maxLaunches &&
+		!(cancelled(s) && int(a.worker.cancels.Load()) > max(1, a.job.Private.Retries)) &&
 		!task.Exists(a.dir, task.RunFile) && !task.Exists(a.dir, task.OutcomeFile)
 }
 
-// situation is the known state of a claimed job. It is the same whether the
-// runner has followed the job all along or has just found it.
+// situation is the known state of a claimed job. It does not depend on whether the runner
+// has followed the job from the start or has just found it.
 type situation struct {
 	begun  bool // its task may have begun: there is a handle or run.json
-	stop   bool // it was cancelled
+	stop   bool // the job was canceled
 	seen   bool // the executor has reported the status of the task
 	status app.TaskStatus
 }
 
-// step is what to do next for a claimed job.
+// step is the next thing to do for a claimed job.
 type step int
 
 const (
 	stepPrepare step = iota // prepare its directory from scratch and start its task
-	stepWatch               // wait for news
-	stepStop                // stop its task and wait for news
-	stepCollect             // keep the result
+	stepWatch               // wait for status updates
+	stepStop                // stop its task and wait for status updates
+	stepCollect             // store the result
 	stepFail                // record why it failed
-	stepLose                // record that it was lost
+	stepLose                // record the attempt as lost
 )
 
-// next returns the next step. A task is started only if no other one of the job
-// can be alive: none was ever started, or the executor says that none remains
-// and none had begun.
+// next returns the next step. A task is started only if no other task of the job can be
+// alive: either none was ever started, or the executor reports that none exists and none
+// had begun.
 func (s situation) next() step {
 	if !s.seen { // just claimed, or just started
 		switch {
@@ -326,8 +327,8 @@ func (s situation) next() step {
 		}
 		return stepWatch
 	case app.TaskEnded:
-		// The outcome alone counts: a job that was done before it could be
-		// stopped is completed.
+		// Only the outcome counts: a job that finished before it could be stopped is
+		// completed.
 		switch o := s.status.Outcome; {
 		case o == nil || o.Cause == app.CauseInterrupted:
 			return stepLose
@@ -342,7 +343,6 @@ func (s situation) next() step {
 	return stepPrepare
 }
 
-// sendEvent sends an event to the loop.
 func (a *attempt) sendEvent(ctx context.Context, e event) {
 	e.attempt = a
 	select {
@@ -351,7 +351,7 @@ func (a *attempt) sendEvent(ctx context.Context, e event) {
 	}
 }
 
-// askStop requests the attempt's end. It can be called again.
+// askStop requests the attempt's end. It is idempotent.
 func (a *attempt) askStop() { a.stopOnce.Do(func() { close(a.stop) }) }
 
 func (a *attempt) stopAsked() bool {

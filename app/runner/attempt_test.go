@@ -8,14 +8,14 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestNextStep covers all that can be known about a claimed job.
+// TestNextStep covers all known states of a claimed job.
 func TestNextStep(t *testing.T) {
 	ended := func(c app.Cause) app.TaskStatus {
 		return app.TaskStatus{State: app.TaskEnded, Outcome: &app.Outcome{Cause: c}}
 	}
 	starting, running := app.TaskStatus{State: app.TaskStarting}, app.TaskStatus{State: app.TaskRunning}
 	lost := app.TaskStatus{State: app.TaskLost}
-	// The steps if the task has not begun, or begun, each without and with a stop.
+	// The steps if the task has not begun and if it has, each without and with a stop.
 	tests := []struct {
 		name   string
 		seen   bool

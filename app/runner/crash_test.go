@@ -19,9 +19,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// crash kills a runner at its n-th call of the service or the executor: before
-// the call, or after it and before the answer. From then on nothing that the
-// runner does has an effect, as if its process had died.
+// crash kills a runner at its n-th call of the service or the executor: before the call,
+// or after it and before the response. From then on the runner's actions have no effect,
+// as if its process had died.
 type crash struct {
 	Jobs
 	*scripted
@@ -38,7 +38,7 @@ type crash struct {
 
 var errDead = errors.New("this process is dead")
 
-// around makes one call.
+// around makes one call, unless the runner is dead.
 func (c *crash) around(what string, call func() error) error {
 	if c.hit(what, false) {
 		return errDead
@@ -67,7 +67,7 @@ func (c *crash) hit(what string, after bool) bool {
 	return c.dead
 }
 
-// jobsAtCrash and executorAtCrash are what the runner calls.
+// jobsAtCrash and executorAtCrash wrap what the runner calls.
 type (
 	jobsAtCrash     struct{ *crash }
 	executorAtCrash struct{ *crash }
@@ -132,8 +132,8 @@ func (c executorAtCrash) Stop(ctx context.Context, t app.Task) error {
 	return c.around("Stop", func() error { return c.scripted.Stop(ctx, t) })
 }
 
-// startToCrash starts a runner that dies at its call number at, and returns a
-// function that waits for its end.
+// startToCrash starts a runner that dies at call number at, and returns a function that
+// waits for its end.
 func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c = &crash{Jobs: w.jobs, scripted: w.executor, at: at, after: after, kill: cancel}
@@ -150,9 +150,9 @@ func (w *world) startToCrash(at int, after bool) (c *crash, wait func()) {
 	return c, wait
 }
 
-// TestRestartAtEveryStep has a runner die at each of its calls in turn, and the next
-// one do the rest. One job is completed, one fails, and the first attempts of others are
-// lost; what one leaves is no result. Failed work is removed at once, or retained.
+// TestRestartAtEveryStep has a runner die at each of its calls in turn, and the next one
+// finish the jobs. One job is completed, one fails, the first attempts of others are
+// lost, and one leaves an invalid output. Failed work is removed at once, or retained.
 func TestRestartAtEveryStep(t *testing.T) {
 	t.Parallel()
 	restartEverywhere(t, restartAt, func(w *world) { w.options.KeepFailed, w.options.MaxFiles = 0, 3 })
@@ -166,7 +166,8 @@ func TestRestartAtEveryStepOfRemoteTasks(t *testing.T) {
 	})
 }
 
-// restartEverywhere calls restartAt for each call at which a runner can die, until that was the last.
+// restartEverywhere calls restartAt for each call at which a runner can die, until the
+// last.
 func restartEverywhere(t *testing.T, restartAt func(t *testing.T, w *world, at int, after bool) (over bool), prepare func(*world)) {
 	for _, after := range []bool{false, true} {
 		for at, over := 1, false; !over; at++ {
@@ -201,7 +202,7 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 		names = append(names, "too much")
 	}
 	for _, name := range names {
-		ids[name] = w.submit(ann, name, fmt.Sprintf(`{"gpus":2,"sequence":%q}`, u.ID)) // they run one after the other
+		ids[name] = w.submit(ann, name, fmt.Sprintf(`{"gpus":2,"sequence":%q}`, u.ID)) // so that they run one after another
 	}
 	c, wait := w.startToCrash(at, after)
 	time.Sleep(time.Minute)
@@ -226,7 +227,7 @@ func restartAt(t *testing.T, w *world, at int, after bool) (over bool) {
 			}
 		}
 	}
-	synctest.Wait() // files are removed once an end is recorded
+	synctest.Wait() // files are removed after the end is recorded
 	if last := w.path(ids["fails"], "2", task.WorkDir); isDir(last) != (w.options.KeepFailed > 0) {
 		t.Errorf("the work of the last attempt is there: %v, and is to be kept for %v", isDir(last), w.options.KeepFailed)
 	}
@@ -259,7 +260,7 @@ func TestRestartFindsTheStateOfTasks(t *testing.T) {
 			"lost twice": {runs: time.Minute},
 		}
 		w.play(func(name string, _ int) script { return scripts[name] })
-		w.executor.capacity.CPUs = len(scripts) + 1 // one more would fit all the time
+		w.executor.capacity.CPUs = len(scripts) + 1 // one more task would always fit
 		stop := w.start()
 		ids := map[string]app.JobID{}
 		for name := range scripts {
@@ -330,8 +331,8 @@ func TestJobOfAnUnknownExecutorIsLeftAloneUnlessItIsCancelled(t *testing.T) {
 	})
 }
 
-// TestDirectoryInUseIsLeftAlone has a runner crash just after it started a task, too
-// late for the executor to have seen the task.
+// TestDirectoryInUseIsLeftAlone has a runner crash just after it started a task, before
+// the executor sees the task.
 func TestDirectoryInUseIsLeftAlone(t *testing.T) {
 	tests := map[string]func(dir string) error{
 		"run.json":     func(dir string) error { return os.WriteFile(filepath.Join(dir, task.RunFile), nil, 0o600) },

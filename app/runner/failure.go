@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// searchedTail is how much of the log's end is searched for known failures.
+	// searchedTail is how much of the end of the log is searched for known failures.
 	searchedTail = 64 << 10
-	// shownTail is how much of it is put into the job's record.
+	// shownTail is how much of it is stored in the job's record.
 	shownTail = 4 << 10
 )
 
-// failure says why a task ended badly, and what it lacked.
+// failure returns why a task failed, and which resource it ran out of.
 func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) (f *app.Failure, lacks results.Lack) {
 	f = &app.Failure{Code: codes[o.Cause], LogTail: lastBytes(tail, shownTail)}
 	if f.Code == "" {
@@ -49,16 +49,16 @@ func failure(j *app.Job, o *app.Outcome, alg *algorithm.File, tail string) (f *a
 		f.Code = app.FailedMemory
 	}
 	if f.Message == "" {
-		f.Message = sentence(j, o, lacks)
+		f.Message = failureMessage(j, o, lacks)
 		if line := results.LastErrorLine(tail); explainable[o.Cause] && !strings.Contains(f.Message, line) && !(o.ExitCode == protocol.KilledStatus && strings.Contains(line, "Killed")) {
-			f.Message += " Last output: " + line + unseen(j, o, alg, line)
+			f.Message += " Last output: " + line + hiddenFileHint(j, o, alg, line)
 		}
 	}
 	return f, lacks
 }
 
-// warnings are what programs have said that makes their result doubtful: by themselves, and
-// in words that the algorithm file knows.
+// warnings returns the warnings that make a result doubtful: those that the programs
+// reported themselves, and those that the algorithm file recognizes in the log.
 func warnings(o *app.Outcome, alg *algorithm.File, tail string) []string {
 	all := o.Warnings
 	if alg != nil {
@@ -81,28 +81,28 @@ var codes = map[app.Cause]app.FailureCode{
 	app.CauseNoResult:    app.FailedNoResult,
 }
 
-// explainable are the causes for which the program's log may explain more than
-// the cause does.
+// explainable holds the causes for which the program's log can explain more than the
+// cause does.
 var explainable = map[app.Cause]bool{app.CauseExit: true, app.CauseSignal: true, app.CauseNoResult: true}
 
-// meaning says what the signals of a program's own mistakes mean to its user.
-var meaning = map[string]string{
+// signalMeaning explains to users the signals that result from a program's own errors.
+var signalMeaning = map[string]string{
 	"SIGSEGV": crashed, "SIGBUS": crashed, "SIGILL": crashed, "SIGFPE": crashed, "SIGABRT": crashed,
 }
 
-const crashed = " It crashed, as programs do on input that they do not expect: check the files and settings."
+const crashed = " It crashed, often a sign of unexpected input: check the files and settings."
 
-// moreMemory is what helps a program that lacks memory of the machine.
+// moreMemory is the advice for a program that ran out of main memory.
 const moreMemory = " Give the job more memory, or a smaller input."
 
-// sentence explains the cause to the job's user.
-func sentence(j *app.Job, o *app.Outcome, lacks results.Lack) string {
+// failureMessage explains the cause to the job's user.
+func failureMessage(j *app.Job, o *app.Outcome, lacks results.Lack) string {
 	program := "The program"
 	if o.Step != "" {
 		program = fmt.Sprintf("The program of step %q", o.Step)
 	}
 	if lacks != results.LacksNothing {
-		return lackOf(program, j, o, lacks)
+		return outOfMemoryMessage(program, j, o, lacks)
 	}
 	switch o.Cause {
 	case app.CauseExit:
@@ -111,13 +111,13 @@ func sentence(j *app.Job, o *app.Outcome, lacks results.Lack) string {
 		}
 		return fmt.Sprintf("%s ended with exit status %d.", program, o.ExitCode)
 	case app.CauseSignal:
-		return fmt.Sprintf("%s was ended by signal %s.%s", program, o.Signal, meaning[o.Signal])
+		return fmt.Sprintf("%s was ended by signal %s.%s", program, o.Signal, signalMeaning[o.Signal])
 	case app.CauseTimeout:
 		limit := time.Duration(j.MaxRuntime) * time.Second
 		if of := j.Private.LimitOf; of != "" {
-			return fmt.Sprintf("%s ran longer than the %v that %s allows. Give the job less to do, or ask an administrator for another partition.", program, limit, of)
+			return fmt.Sprintf("%s exceeded the time limit of %v set by %s. Reduce the job, or ask an administrator for another partition.", program, limit, of)
 		}
-		return fmt.Sprintf("%s ran longer than its limit of %v. Give the job more time (maxRuntimeSeconds) or less to do.", program, limit)
+		return fmt.Sprintf("%s exceeded its time limit of %v. Give the job more time (maxRuntimeSeconds) or reduce it.", program, limit)
 	}
 	if o.Message != "" {
 		return o.Message
@@ -131,11 +131,11 @@ func sentence(j *app.Job, o *app.Outcome, lacks results.Lack) string {
 	return fmt.Sprintf("%s failed (%s).", program, o.Cause)
 }
 
-// lackOf says what a program lacked, and what helps.
-func lackOf(program string, j *app.Job, o *app.Outcome, lacks results.Lack) string {
+// outOfMemoryMessage states which resource a program ran out of, and what helps.
+func outOfMemoryMessage(program string, j *app.Job, o *app.Outcome, lacks results.Lack) string {
 	switch {
 	case lacks == results.LacksGPUMemory:
-		return program + " ran out of GPU memory. Give the job a smaller input, or a GPU with more memory; more memory of the machine does not help."
+		return program + " ran out of GPU memory. Use a smaller input or a GPU with more memory; more main memory does not help."
 	case o.Cause != app.CauseMemory:
 		return program + " ran out of memory." + moreMemory
 	case o.Message != "":
@@ -144,28 +144,28 @@ func lackOf(program string, j *app.Job, o *app.Outcome, lacks results.Lack) stri
 	return fmt.Sprintf("%s used more than its %s of memory.%s", program, unit.Bytes(j.Private.Needs.MemoryBytes), moreMemory)
 }
 
-// withoutOutput says why a completed task lacks an output that its algorithm file requires.
-func withoutOutput(o *app.Outcome, missing string) (code app.FailureCode, message string) {
+// missingOutput returns why a completed task is missing an output that its algorithm file
+// requires.
+func missingOutput(o *app.Outcome, missing string) (code app.FailureCode, message string) {
 	if o.OverMemory {
-		return app.FailedMemory, "A process of the job was killed because the job used more memory than it may. " + missing + moreMemory
+		return app.FailedMemory, "A process of the job was killed because the job exceeded its memory limit. " + missing + moreMemory
 	}
 	return app.FailedNoResult, missing
 }
 
-// loggedReason explains a failure in the service's log, without anything that the job's
-// program has printed.
+// loggedReason explains a failure for the service's log, without any output of the job's
+// program.
 func loggedReason(j *app.Job, e app.Ending) string {
 	if e.Outcome == nil || !explainable[e.Outcome.Cause] {
 		return e.Failure.Message
 	}
 	if e.Outcome.Cause == app.CauseNoResult {
-		return fmt.Sprintf("Step %q ended well without having done its work.", e.Outcome.Step)
+		return fmt.Sprintf("Step %q exited successfully without producing its output.", e.Outcome.Step)
 	}
-	return sentence(j, e.Outcome, results.LacksNothing)
+	return failureMessage(j, e.Outcome, results.LacksNothing)
 }
 
-// logTail returns the end of an attempt's log, fit to be shown, "" if there is
-// none.
+// logTail returns the end of an attempt's log as plain text, or "" if there is no log.
 func logTail(attemptDir string) string {
 	f, err := os.OpenFile(filepath.Join(attemptDir, task.LogFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -184,9 +184,9 @@ func logTail(attemptDir string) string {
 	return plainText(string(data))
 }
 
-// plainText makes a program's output fit to be shown: valid UTF-8 without
-// control characters. A carriage return, which programs use to overwrite a
-// line, becomes a line feed.
+// plainText makes a program's output safe to display: valid UTF-8 without control
+// characters. A carriage return, which programs use to overwrite a line, becomes a line
+// feed.
 func plainText(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = plaintext.WithoutControl(s)
@@ -204,8 +204,8 @@ func plainText(s string) string {
 	}, s)
 }
 
-// lastBytes returns at most the last n bytes of s, from the beginning of a line
-// if there is one.
+// lastBytes returns at most the last n bytes of s, starting at the beginning of a line if
+// there is one.
 func lastBytes(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -26,7 +26,7 @@ func TestPlainText(t *testing.T) {
 		{"bad \xff utf", "bad \uFFFD utf"},
 		{"c1 \u009b31m\u0085", "c1 "},
 		{"cut \x1b[3", "cut "},
-		{"\x1f~ \x7f\u0080\u009f\u00a0é", "~ \u00a0é"}, // what is next to control characters
+		{"\x1f~ \x7f\u0080\u009f\u00a0é", "~ \u00a0é"}, // characters adjacent to control characters
 	}
 	for _, tt := range tests {
 		must.Equal(t, fmt.Sprintf("plainText(%q)", tt.in), plainText(tt.in), tt.want)
@@ -102,7 +102,7 @@ func TestShellWhoseProgramWasKilledIsTold(t *testing.T) {
 
 func TestResultIsIncompleteForWantOfMemory(t *testing.T) {
 	for over, want := range map[bool]app.FailureCode{true: app.FailedMemory, false: app.FailedNoResult} {
-		code, message := withoutOutput(&app.Outcome{OverMemory: over}, "The result has no a.pdb.")
+		code, message := missingOutput(&app.Outcome{OverMemory: over}, "The result has no a.pdb.")
 		if code != want || !strings.Contains(message, "The result has no a.pdb.") || strings.HasSuffix(message, moreMemory) != over {
 			t.Errorf("%v: %s, %s", over, code, message)
 		}
@@ -112,8 +112,8 @@ func TestResultIsIncompleteForWantOfMemory(t *testing.T) {
 func TestTimeoutNamesWhoseLimitItWas(t *testing.T) {
 	j := &app.Job{MaxRuntime: 50}
 	for of, want := range map[string]string{
-		"":                    "The program ran longer than its limit of 50s. Give the job more time (maxRuntimeSeconds) or less to do.",
-		"the partition short": "The program ran longer than the 50s that the partition short allows. Give the job less to do, or ask an administrator for another partition.",
+		"":                    "The program exceeded its time limit of 50s. Give the job more time (maxRuntimeSeconds) or reduce it.",
+		"the partition short": "The program exceeded the time limit of 50s set by the partition short. Reduce the job, or ask an administrator for another partition.",
 	} {
 		j.Private.LimitOf = of
 		if f, _ := failure(j, &app.Outcome{Cause: app.CauseTimeout}, nil, ""); f.Message != want {

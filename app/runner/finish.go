@@ -15,11 +15,11 @@ import (
 	"molrun/app/runner/result"
 )
 
-// collectTimeout is how long the runner tries to keep a result if the reason
-// for the failure is not a temporary one.
+// collectTimeout is how long the runner retries storing a result when the error is not
+// temporary.
 const collectTimeout = 10 * time.Minute
 
-// collect keeps the result of a task that is done and finishes the attempt.
+// collect stores the result of a completed task and finishes the attempt.
 func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 	begin := time.Now()
 	for b := (backoff{time.Second, time.Minute}); ctx.Err() == nil; b.wait(ctx) {
@@ -36,21 +36,20 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 			a.finishWithoutResult(ctx, o, app.FailedExit, string(invalid))
 			return
 		case errors.As(err, &missing):
-			code, message := withoutOutput(o, string(missing))
+			code, message := missingOutput(o, string(missing))
 			a.finishWithoutResult(ctx, o, code, message)
 			return
 		case !temporary(err) && time.Since(begin) >= collectTimeout:
 			a.log.Error().Err(err).Msg("could not store the result")
-			a.finishWithoutResult(ctx, o, app.FailedExit, "The program ended well, but the server could not keep its result; its log says why. Retry the job.")
+			a.finishWithoutResult(ctx, o, app.FailedExit, "The program succeeded, but the server could not store its result; see the server log. Retry the job.")
 			return
 		}
 		a.log.Warn().Err(err).Msg("could not store the result; retrying")
 	}
 }
 
-// keepResult makes the result. The task has exited, but its slot is released only
-// when a worker is free, so that no more tasks wait to be collected than there
-// are slots.
+// keepResult stores the result. The task has exited, but its slot is released only once a
+// worker is free, so that no more tasks wait for collection than there are slots.
 func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.Ending, err error) {
 	alg, err := a.algorithm(ctx)
 	if temporary(err) || ctx.Err() != nil {
@@ -73,7 +72,7 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 		Check:     ctx.Err,
 		Log:       a.log,
 	}
-	err = a.worker(ctx, func() (err error) {
+	err = a.withSlot(ctx, func() (err error) {
 		a.sendEvent(ctx, event{kind: evFreed})
 		if a.remote != nil {
 			if err := a.remote.Fetch(o, ctx.Err); err != nil {
@@ -94,20 +93,21 @@ func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.En
 	return ending, err
 }
 
-// syncLog does the same for an attempt that leaves a log alone.
+// syncLog syncs the files of a failed attempt, which leaves only a log; an error is just
+// logged.
 func (a *attempt) syncLog(o *app.Outcome) {
 	if err := a.sync(o); err != nil {
 		a.log.Warn().Err(err).Msg("could not sync the log of a failed job")
 	}
 }
 
-// unsynced reports whether what an attempt has left is not durable before sync.
+// unsynced reports whether an attempt's files are not durable before sync.
 func (a *attempt) unsynced(o *app.Outcome) bool {
 	return o != nil && (o.Unsynced != "" || a.remote != nil && a.remote.Boot != "")
 }
 
-// sync makes what an attempt has left durable, if nothing else has. Attempts that end at
-// the same time share the cost of it.
+// sync makes an attempt's files durable unless they already are. Attempts that end at the
+// same time share the cost.
 func (a *attempt) sync(o *app.Outcome) error {
 	if !a.unsynced(o) {
 		return nil
@@ -115,14 +115,14 @@ func (a *attempt) sync(o *app.Outcome) error {
 	if a.disk != nil && a.disk.Sync() == nil {
 		return nil
 	}
-	// Whose file could not be written is seen file by file.
+	// Sync file by file to learn which file could not be written.
 	if err := result.Sync(filepath.Dir(a.home)); err != nil {
 		return fmt.Errorf("make the result durable: %w", err)
 	}
 	return nil
 }
 
-// finalRecord returns the record that the result has.
+// finalRecord returns the record to store with the result.
 func (a *attempt) finalRecord(alg *algorithm.File, e app.Ending) (app.Record, error) {
 	e.Cluster = a.cluster
 	record, err := a.jobs.FinalRecord(a.job, e)
@@ -132,7 +132,7 @@ func (a *attempt) finalRecord(alg *algorithm.File, e app.Ending) (app.Record, er
 	return a.options.Describe(record, a.job, alg)
 }
 
-// finishWithoutResult fails a job whose program is done.
+// finishWithoutResult fails a job whose program succeeded.
 func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, code app.FailureCode, message string) {
 	a.fetchResult(ctx)
 	if err := result.ReturnOutput(a.home); err != nil {
@@ -146,7 +146,7 @@ func (a *attempt) finishWithoutResult(ctx context.Context, o *app.Outcome, code 
 	a.finish(ctx, e)
 }
 
-// fail finishes a job whose task ended badly.
+// fail finishes a job whose task failed.
 func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 	alg := a.definition(ctx)
 	a.fetchResult(ctx)
@@ -160,7 +160,8 @@ func (a *attempt) fail(ctx context.Context, o *app.Outcome) {
 	a.finish(ctx, e)
 }
 
-// raiseMemory has a job that ran out of memory started again with more, or says why it is not.
+// raiseMemory requests a retry with more memory for a job that ran out of it, or adds to
+// the failure message why there is none.
 func (a *attempt) raiseMemory(alg *algorithm.File, e *app.Ending) {
 	if alg == nil || a.stopAsked() {
 		return
@@ -171,13 +172,13 @@ func (a *attempt) raiseMemory(alg *algorithm.File, e *app.Ending) {
 	}
 }
 
-// fetchResult copies home what remains of an attempt that was not completed: its log
-// for the user, and its output for the next attempt. Trouble with it delays the
-// job's end only for a while.
+// fetchResult copies to home the files of an attempt that did not complete: its log for
+// the user, and its output for the next attempt. Errors delay the job's end only for a
+// limited time.
 func (a *attempt) fetchResult(ctx context.Context) {
 	begin := time.Now()
 	for b := (backoff{time.Second, time.Minute}); a.remote != nil && ctx.Err() == nil; b.wait(ctx) {
-		err := a.worker(ctx, func() error { return a.remote.Fetch(nil, ctx.Err) })
+		err := a.withSlot(ctx, func() error { return a.remote.Fetch(nil, ctx.Err) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -189,20 +190,19 @@ func (a *attempt) fetchResult(ctx context.Context) {
 	}
 }
 
-// finish records how the attempt ended. Its files may be removed only then: a
-// runner that finds the attempt without that record needs them to finish it. Once
-// the end is recorded the job is no longer ours, and the attempt is asked to stop
-// for that reason.
+// finish records how the attempt ended. Its files must not be removed earlier: a runner
+// that finds the attempt without that record needs them to finish it. Once the end is
+// recorded the job is no longer ours, which is also why the attempt is asked to stop.
 func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	if ctx.Err() != nil {
-		return // something may be unknown that the next runner finds out
+		return // the next runner will find out what may be unknown now
 	}
 	e.Cluster = a.cluster
 	stopped := a.stopAsked()
 	again := (e.MoreMemory > 0 || e.Failure == nil && a.job.Private.Lost < a.job.Private.Retries) && !stopped
 	completed := e.Failure == nil && e.Outcome != nil && e.Outcome.Cause == app.CauseDone
-	// If nothing is retained, a lost attempt's work directory only has to last
-	// until the next attempt has read it.
+	// If nothing is retained, a lost attempt's work directory is needed only until the
+	// next attempt has read it.
 	noted := false
 	if !completed && (!again || a.retained.keep > 0) {
 		err := a.retained.recordRetained(a.id, a.number, a.lacksSpace(e))
@@ -214,7 +214,7 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 		return a.jobs.Finish(ctx, a.id, a.number, e)
 	})
 	if err != nil {
-		return // ctx has ended; the next runner finds the same
+		return // ctx has ended; the next runner will find the same state
 	}
 	a.clear(ctx, completed, noted, again)
 	took := time.Since(a.begin)
@@ -232,24 +232,24 @@ func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	}
 }
 
-// clear removes what is no longer needed of an attempt whose end is recorded.
+// clear removes the files that are no longer needed after an attempt's end is recorded.
 func (a *attempt) clear(ctx context.Context, completed, noted, again bool) {
 	if a.remote != nil {
-		if err := a.worker(ctx, a.remote.Remove); err != nil && ctx.Err() == nil {
+		if err := a.withSlot(ctx, a.remote.Remove); err != nil && ctx.Err() == nil {
 			a.log.Warn().Err(err).Msg("could not remove an attempt's directory from the shared folder")
 		}
 	}
 	if completed {
-		return // the collection has removed the work directories
+		return // collecting has removed the work directories
 	}
-	err := a.worker(ctx, func() error { return a.retained.clear(a.id, a.number, noted, again) })
+	err := a.withSlot(ctx, func() error { return a.retained.clear(a.id, a.number, noted, again) })
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("could not remove a work directory")
 	}
 }
 
-// definition is algorithm for the end of a failed attempt, which waits until the store works again. It
-// is nil if the definition can't be read, or ctx has ended.
+// definition is like algorithm, for the end of a failed attempt: it waits until the store
+// works again. It returns nil if the definition can't be read, or ctx has ended.
 func (a *attempt) definition(ctx context.Context) *algorithm.File {
 	alg, err := a.algorithm(ctx)
 	for b := serviceBackoff(); temporary(err) && ctx.Err() == nil; b.wait(ctx) {
@@ -273,21 +273,19 @@ func (a *attempt) algorithm(ctx context.Context) (*algorithm.File, error) {
 	return alg, nil
 }
 
-// worker waits until one of the runner's workers is free and has it do heavy work
-// on files.
-func (a *attempt) worker(ctx context.Context, work func() error) error {
+// withSlot waits for a free slot and runs work, which does heavy file I/O.
+func (a *attempt) withSlot(ctx context.Context, work func() error) error {
 	select {
-	case a.workers <- struct{}{}:
+	case a.slots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-a.workers }()
+	defer func() { <-a.slots }()
 	return work()
 }
 
-// record changes the job's record. It tries until that is done, because what
-// happened to a task must not be forgotten while the disk is full. An error
-// says that ctx has ended.
+// record updates the job's record. It retries until it succeeds, because the fate of a
+// task must not be lost while the disk is full. An error means that ctx has ended.
 func (a *attempt) record(ctx context.Context, what string, change func(context.Context) error) error {
 	for b := serviceBackoff(); ; b.wait(ctx) {
 		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)

@@ -29,7 +29,7 @@ func TestFailureShowsTheCause(t *testing.T) {
 			Code: app.FailedExit, Message: "The program could not read x.pdb.", ExitCode: &one, LogTail: "Cannot read x.pdb\n",
 		}},
 		{"timeout", script{cause: app.CauseTimeout}, app.Failure{
-			Code: app.FailedTimeout, Message: "The program ran longer than its limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or less to do.",
+			Code: app.FailedTimeout, Message: "The program exceeded its time limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or reduce it.",
 		}},
 		{"memory", script{cause: app.CauseMemory}, app.Failure{
 			Code: app.FailedMemory, Message: "The program used more than its 1.0 MiB of memory. Give the job more memory, or a smaller input.",
@@ -42,7 +42,7 @@ func TestFailureShowsTheCause(t *testing.T) {
 		}},
 		{"memory of a GPU", script{cause: app.CauseNoResult, log: "torch.OutOfMemoryError: CUDA out of memory.\n"}, app.Failure{
 			Code:    app.FailedMemory,
-			Message: "The program ran out of GPU memory. Give the job a smaller input, or a GPU with more memory; more memory of the machine does not help. Last output: torch.OutOfMemoryError: CUDA out of memory.",
+			Message: "The program ran out of GPU memory. Use a smaller input or a GPU with more memory; more main memory does not help. Last output: torch.OutOfMemoryError: CUDA out of memory.",
 			LogTail: "torch.OutOfMemoryError: CUDA out of memory.\n",
 		}},
 		{"memory, in words of the algorithm file", script{cause: app.CauseExit, exitCode: 1, log: "No more columns\n"}, app.Failure{
@@ -52,7 +52,7 @@ func TestFailureShowsTheCause(t *testing.T) {
 			Code: app.FailedMemory, Message: "The program could not read x.pdb:.", ExitCode: &one, LogTail: "Cannot read x.pdb: std::bad_alloc\n",
 		}},
 		{"memory that a program did without", script{cause: app.CauseTimeout, log: "MemoryError\n"}, app.Failure{
-			Code: app.FailedTimeout, Message: "The program ran longer than its limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or less to do.", LogTail: "MemoryError\n",
+			Code: app.FailedTimeout, Message: "The program exceeded its time limit of 1h0m0s. Give the job more time (maxRuntimeSeconds) or reduce it.", LogTail: "MemoryError\n",
 		}},
 		{"disk", script{cause: app.CauseDisk, message: "The job wrote 2 GiB."}, app.Failure{Code: app.FailedDisk, Message: "The job wrote 2 GiB."}},
 		{"limit", script{cause: app.CauseLimit, message: "The job had 31 processes at once.", log: "cannot read x.pdb\n"}, app.Failure{
@@ -65,7 +65,7 @@ func TestFailureShowsTheCause(t *testing.T) {
 			Code: app.FailedCannotStart, Message: "The queue is closed.",
 		}},
 		{"files", script{cause: app.CauseDone, out: map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": ""}}, app.Failure{
-			Code: app.FailedExit, Message: "The program left more than 5 files and folders; let it write fewer, or pack them.", ExitCode: &zero,
+			Code: app.FailedExit, Message: "The program wrote more than 5 files and folders; write fewer, or pack them into an archive.", ExitCode: &zero,
 		}},
 	}
 	bubble(t, func(t *testing.T, w *world) {
@@ -88,8 +88,8 @@ func TestFailureShowsTheCause(t *testing.T) {
 	})
 }
 
-// slowFinish delays the response to Finish, so that the runner polls while the end
-// is already recorded.
+// slowFinish delays the response to Finish, so that the runner polls while the end is
+// already recorded.
 type slowFinish struct{ Jobs }
 
 func (j slowFinish) Finish(ctx context.Context, id app.JobID, attempt int, e app.Ending) error {
@@ -101,7 +101,7 @@ func (j slowFinish) Finish(ctx context.Context, id app.JobID, attempt int, e app
 func TestLostAttempts(t *testing.T) {
 	tests := []struct {
 		name string
-		ends []app.Cause // of the attempts
+		ends []app.Cause // assign the attempts
 		want app.Status
 		code app.FailureCode
 	}{
@@ -113,7 +113,7 @@ func TestLostAttempts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.options.KeepFailed = 0 // what the next attempt reads is retained even so
+				w.options.KeepFailed = 0 // the next attempt's input is retained anyway
 				w.jobs = slowFinish{w.jobs}
 				w.play(func(_ string, attempt int) script {
 					return script{runs: time.Minute, cause: tt.ends[attempt-1], out: map[string]string{fmt.Sprint("by-", attempt): "x"}}
@@ -130,7 +130,8 @@ func TestLostAttempts(t *testing.T) {
 				if tt.want != app.Completed {
 					return
 				}
-				// The algorithm is resumable: the second attempt found what the first had left.
+				// The algorithm is resumable: the second attempt finds the output of the
+				// first.
 				if got := w.checkResult(id); got["by-1"] != "x" || got["by-2"] != "x" {
 					t.Errorf("result: %v", got)
 				}

@@ -13,8 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestOutputOfALostAttemptIsFetchedOnceThereIsSpace has the job's directory on a
-// disk that is too small for what the attempt left.
+// TestOutputOfALostAttemptIsFetchedOnceThereIsSpace puts the job's directory on a disk
+// too small for the attempt's output.
 func TestOutputOfALostAttemptIsFetchedOnceThereIsSpace(t *testing.T) {
 	remoteBubble(t, func(t *testing.T, w *world) {
 		text := strings.Repeat("checkpoint\n", 10<<10)

@@ -11,14 +11,14 @@ import (
 	"molrun/app/task"
 )
 
-// errGPUFault says that a GPU of an attempt became faulty before its task was started.
+// errGPUFault means that a GPU of an attempt became faulty before its task was started.
 var errGPUFault = errors.New("its GPU is faulty")
 
-// stopLostEvery is how often a row that waits in a pilot is looked at whose GPU is lost: it is
-// returned to the queue, or begins and must be stopped.
+// stopLostEvery is how often a job that waits in a worker with a lost GPU is checked: it
+// either is returned to the queue, or begins and must be stopped.
 const stopLostEvery = time.Second
 
-// followGPUs wakes the loop when the GPUs of an executor have changed, until ctx ends.
+// followGPUs wakes the loop when an executor's GPUs have changed, until ctx ends.
 func (r *Runner) followGPUs(ctx context.Context, e *executor) {
 	for {
 		select {
@@ -34,7 +34,7 @@ func (r *Runner) followGPUs(ctx context.Context, e *executor) {
 	}
 }
 
-// holdGPUs tells an executor which GPUs jobs have.
+// holdGPUs passes to an executor the GPUs that jobs hold.
 func (r *Runner) holdGPUs(e *executor) {
 	if e.gpus == nil {
 		return
@@ -45,13 +45,13 @@ func (r *Runner) holdGPUs(e *executor) {
 	}
 	e.gpus.HoldGPUs(held)
 	if first := !e.holds; first {
-		r.updateGPUs(e) // now that it knows which programs are jobs
+		r.updateGPUs(e) // now that it can tell which processes belong to jobs
 	}
 	e.holds, e.held = true, held
 }
 
-// updateGPUs takes over what an executor says about its GPUs, and tells the attempts that have
-// faulty ones.
+// updateGPUs takes over the GPU state of an executor, and notifies the attempts that hold
+// faulty GPUs.
 func (r *Runner) updateGPUs(e *executor) {
 	capacity, _ := e.Capacity()
 	e.faulty, e.stale = capacity.FaultyGPUs, true
@@ -61,12 +61,12 @@ func (r *Runner) updateGPUs(e *executor) {
 			a.noteGPUFault()
 		}
 	}
-	for p := range e.pilots {
+	for p := range e.workers {
 		p.noteGPUFault()
 	}
 }
 
-// faultOf returns the fault of a GPU that a lease has, nil if all are healthy.
+// faultOf returns the fault of a GPU in the lease, or nil if all are healthy.
 func (e *executor) faultOf(l schedule.Lease) *app.FaultyGPU {
 	return faultAmong(e.faulty, l)
 }
@@ -80,7 +80,7 @@ func faultAmong(faulty []app.FaultyGPU, l schedule.Lease) *app.FaultyGPU {
 	return nil
 }
 
-// noteGPUFault tells an attempt about a fault of its GPUs. The loop calls it.
+// noteGPUFault notifies an attempt of a fault of its GPUs. It is called by the loop.
 func (a *attempt) noteGPUFault() {
 	g := a.executor.faultOf(a.lease)
 	a.gpuFault.Store(g)
@@ -92,21 +92,21 @@ func (a *attempt) noteGPUFault() {
 	}
 }
 
-// noteGPUFault tells a pilot likewise. It gets no more rows.
-func (p *pilot) noteGPUFault() { p.gpuFault.Store(p.executor.faultOf(p.lease)) }
+// noteGPUFault notifies a worker of a fault of its GPUs. The worker gets no more jobs.
+func (p *worker) noteGPUFault() { p.gpuFault.Store(p.executor.faultOf(p.lease)) }
 
-// stopLost stops the task of an attempt whose GPU is lost, and returns the time to do so again.
-// A row that has not begun is left to its pilot, which returns it to the queue.
+// stopLost stops the task of an attempt whose GPU is lost, and returns a timer for the
+// next try. A job that has not begun is left to its worker, which returns it to the queue.
 func (a *attempt) stopLost(ctx context.Context) <-chan time.Time {
-	if a.pilot != nil && !a.stopAsked() && !task.Exists(a.dir, task.RunFile) {
+	if a.worker != nil && !a.stopAsked() && !task.Exists(a.dir, task.RunFile) {
 		return time.After(stopLostEvery)
 	}
 	return a.stopTask(ctx)
 }
 
-// brokenGPU returns what is wrong with a GPU of an attempt that failed, as part of a sentence, ""
-// if it failed by itself. The loss may be newer than the last look at the GPUs.
-func (a *attempt) brokenGPU(ctx context.Context, o *app.Outcome) string {
+// gpuFailure returns what is wrong with a GPU of a failed attempt, as part of a sentence,
+// or "" if the GPU is not the cause. The GPU may have been lost after the last check.
+func (a *attempt) gpuFailure(ctx context.Context, o *app.Outcome) string {
 	if len(a.lease.GPUs) == 0 || a.executor.gpus == nil || a.stopAsked() {
 		return ""
 	}
@@ -123,13 +123,14 @@ func (a *attempt) brokenGPU(ctx context.Context, o *app.Outcome) string {
 			a.sendEvent(ctx, event{kind: evGPUs, executor: a.executor}) // before the job's next attempt gets a GPU
 		}
 	}
-	if g == nil || !breaks[g.Fault] {
+	if g == nil || !fatalFaults[g.Fault] {
 		return ""
 	}
 	return aboutGPU(g)
 }
 
-// whyLost says which GPU of the attempt is lost, "" if none is. It may be back by now.
+// whyLost returns which GPU of the attempt is lost, or "" if none is. The GPU may be
+// available again by now.
 func (a *attempt) whyLost() string {
 	select {
 	case <-a.gpuLost:
@@ -141,20 +142,20 @@ func (a *attempt) whyLost() string {
 
 func aboutGPU(g *app.FaultyGPU) string { return "the GPU " + g.Name + " " + g.Text }
 
-// breaks are the faults of a GPU that programs fail of.
-var breaks = map[app.GPUFault]bool{app.GPULost: true, app.GPUNeedsReset: true, app.GPUMemoryError: true}
+// fatalFaults holds the GPU faults that make programs fail.
+var fatalFaults = map[app.GPUFault]bool{app.GPULost: true, app.GPUNeedsReset: true, app.GPUMemoryError: true}
 
-// lostWithGPU is the end of an attempt that failed because of its GPU: it was lost, through no
-// fault of its program.
+// lostWithGPU is the ending of an attempt that failed because of its GPU: it counts as
+// lost, through no error of its program.
 func lostWithGPU(o *app.Outcome, why string) app.Ending {
 	interrupted := *o
 	interrupted.Cause = app.CauseInterrupted
 	return app.Ending{Lost: why, Outcome: &interrupted}
 }
 
-// returnUnbegun returns the rows of a pilot whose GPU is faulty to the queue that its process
-// has not received. The process is asked for the others.
-func (p *pilot) returnUnbegun() {
+// returnUnbegun returns to the queue the jobs of a worker with a faulty GPU that its
+// process has not received. The process is asked to return the others.
+func (p *worker) returnUnbegun() {
 	if p.gpuFault.Load() == nil {
 		return
 	}
@@ -162,8 +163,8 @@ func (p *pilot) returnUnbegun() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.prepared {
-		if !f.over() {
-			f.giveBack("its GPU is faulty")
+		if !f.hasEnded() {
+			f.markReturned("its GPU is faulty")
 		}
 	}
 }

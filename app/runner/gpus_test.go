@@ -31,8 +31,8 @@ type watchedGPUs struct {
 	mu     sync.Mutex
 	faults map[string]app.GPUFault
 	held   []string
-	checks func() // what a check finds
-	fails  error  // of a check
+	checks func() // called by a check
+	fails  error  // error of a check
 }
 
 func watchGPUs(w *world) *watchedGPUs {
@@ -113,7 +113,7 @@ func TestJobOnALostGPURunsOnAnother(t *testing.T) {
 	})
 }
 
-// TestLostGPUComesBackAtOnce has the fault pass while the job is being stopped.
+// TestLostGPUComesBackAtOnce has the fault disappear while the job is being stopped.
 func TestLostGPUComesBackAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		g := watchGPUs(w)
@@ -145,7 +145,7 @@ func TestFaultsThatLeaveJobsAlone(t *testing.T) {
 	})
 }
 
-// TestFailureThatAGPUHasCaused has a program fail before anybody knows of the GPU.
+// TestFailureThatAGPUHasCaused has a program fail before the GPU's fault is known.
 func TestFailureThatAGPUHasCaused(t *testing.T) {
 	for _, tt := range []struct {
 		name, settings string
@@ -204,7 +204,7 @@ func TestJobDoesNotStartOnAFaultyGPU(t *testing.T) {
 			if first {
 				first = false
 				g.set("GPU-a", app.GPUNeedsReset)
-				time.Sleep(time.Second) // the loop has heard of it
+				time.Sleep(time.Second) // so that the loop receives the event
 			}
 		}}
 		w.start()
@@ -217,7 +217,7 @@ func TestJobDoesNotStartOnAFaultyGPU(t *testing.T) {
 	})
 }
 
-// TestLostGPUIsFoundByTheNextRunner has the GPU be lost while no service runs.
+// TestLostGPUIsFoundByTheNextRunner loses the GPU while no service runs.
 func TestLostGPUIsFoundByTheNextRunner(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		g := watchGPUs(w)
@@ -250,7 +250,8 @@ gpus = "{settings.gpus}"
 memory = "64MiB"
 `
 
-// withCards returns a world on this machine with the GPUs that a stand-in for nvidia-smi lists.
+// withCards returns a world on this machine with the GPUs listed by a stand-in for
+// nvidia-smi.
 func withCards(t *testing.T, s *smi.StandIn) (*world, *gpu.Watcher) {
 	t.Helper()
 	w := onThisMachine(t, 16, nil)
@@ -274,8 +275,8 @@ func withCards(t *testing.T, s *smi.StandIn) (*world, *gpu.Watcher) {
 	return w, gpus
 }
 
-// TestSevenOfEightCardsWork has one card be lost at the start, while it is free, and during a
-// job, and come back. Its jobs are processes, its nvidia-smi is a stand-in.
+// TestSevenOfEightCardsWork loses one card at the start, while it is free, and during a
+// job, and has it return. Jobs are real processes, nvidia-smi is a stand-in.
 func TestSevenOfEightCardsWork(t *testing.T) {
 	s := smi.New(t)
 	cards := func(lost int) {
@@ -314,7 +315,7 @@ func TestSevenOfEightCardsWork(t *testing.T) {
 	}
 	must.Become(t, "seven jobs to run", func() bool { return running("first") == 7 })
 	must.Equal(t, "the other", w.job("first7").Status, app.Queued)
-	cards(-1) // it comes back
+	cards(-1) // it returns
 	must.Become(t, "the eighth job to run", func() bool { return running("first") == 8 })
 	cards(5) // lost during a job
 	must.Become(t, "that job to lose its card", func() bool { return running("first") == 7 })

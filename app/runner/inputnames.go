@@ -9,20 +9,20 @@ import (
 	"molrun/app/algorithm"
 )
 
-// longestStem bounds what is kept of a user's name for a file.
+// longestStem limits the length of the part kept of a user's file name.
 const longestStem = 100
 
-// inputNames names the files of a job below its folder of inputs.
+// inputNames assigns names to a job's files below its input folder.
 type inputNames struct {
 	algorithm *algorithm.File
-	taken     map[string]bool // names of lists, in lower case
+	taken     map[string]bool // names of files in lists, in lower case
 }
 
-// of returns a name for the next file of a setting. One that is alone is called after its
-// setting, with the declared extension that its name has. Those of a list lie in a folder
-// of that name and keep what is plain of the names that users gave: programs call what
-// they find after them.
-func (n *inputNames) of(setting, filename string) string {
+// assign returns a name for the next file of a setting. A single file is named after its
+// setting, with the declared extension that filename has. Files of a list go into a
+// folder named after the setting and keep the plain characters of the user's names,
+// because programs name their results after them.
+func (n *inputNames) assign(setting, filename string) string {
 	p := n.algorithm.Parameters.Named(setting)
 	if p == nil || len(p.File) == 0 {
 		return setting
@@ -42,7 +42,7 @@ func (n *inputNames) of(setting, filename string) string {
 	return filepath.Join(setting, name)
 }
 
-// plainLetter replaces what programs or shells may take for something else.
+// plainLetter replaces characters that programs or shells might interpret.
 func plainLetter(r rune) rune {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':

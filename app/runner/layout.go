@@ -17,7 +17,7 @@ import (
 	"molrun/app/task"
 )
 
-// rejection says that a job can't be started, in words for its user.
+// rejection is the error that a job can't be started, with a message for its user.
 type rejection struct {
 	failure app.Failure
 	cause   error // for the log
@@ -30,25 +30,25 @@ func cannotStart(message string, cause error) *rejection {
 	return &rejection{app.Failure{Code: app.FailedCannotStart, Message: message}, cause}
 }
 
-// layout is what the content of an attempt's directory is made from.
+// layout holds everything needed to create the content of an attempt's directory.
 type layout struct {
-	dir       string // of the attempt, as its task sees it
+	dir       string // assign the attempt, as its task sees it
 	jobDir    string
 	job       *app.Job
 	lease     schedule.Lease
-	storage   int64 // bytes that it may write; 0 is no limit
+	storage   int64 // bytes that the job is allowed to write; 0 means no limit
 	algorithm *algorithm.File
 	program   string // path of this binary, as the task sees it
 	options   *Options
 	inputPath func(app.Reference) (string, error)
-	version   string       // of the program; "": unknown
-	folder    string       // of the algorithm, as the task sees it
-	check     func() error // an error ends the copying of files
-	unsynced  bool         // of a row: what begins after a crash of the machine is made again
+	version   string       // assign the program; "" if unknown
+	folder    string       // assign the algorithm, as the task sees it
+	check     func() error // called while copying files; an error aborts the copy
+	unsynced  bool         // true for a job in a worker: if the machine crashes before it begins, its files are created again
 }
 
-// writeContent makes the directory's content, task.json last. Nothing else is synced:
-// if the machine crashes before the task has begun, all of it is made again.
+// writeContent creates the directory's content, task.json last. Nothing else is synced:
+// if the machine crashes before the task has begun, everything is created again.
 func (l *layout) writeContent() error {
 	paths := algorithm.Paths{
 		Work:         filepath.Join(l.dir, task.WorkDir),
@@ -67,8 +67,8 @@ func (l *layout) writeContent() error {
 	}
 	paths.Facts = l.job.Private.Facts
 	if l.algorithm.Resumable && l.job.Attempts > 1 {
-		// If a link stands for the last attempt, nothing was fetched from it, and
-		// what the link shows is about to be removed.
+		// If the last attempt's directory is a link, nothing was fetched from it, and the
+		// link's target is about to be removed.
 		last := filepath.Join(l.jobDir, fmt.Sprint(l.job.Attempts-1))
 		if err := result.CopyOutput(paths.Out, last, l.check); err != nil {
 			return fmt.Errorf("copy the last attempt's output: %w", err)
@@ -77,9 +77,8 @@ func (l *layout) writeContent() error {
 	return l.writeTask(paths)
 }
 
-// makeWork makes the work directory without the inputs. First it removes what
-// an earlier preparation has left, and what an earlier attempt had begun to
-// collect.
+// makeWork creates the work directory without the inputs. It first removes the leftovers
+// of an earlier preparation, and those of an earlier attempt's unfinished collection.
 func (l *layout) makeWork(p algorithm.Paths) error {
 	err := errors.Join(
 		os.RemoveAll(filepath.Join(l.dir, task.SpecFile)),
@@ -97,16 +96,16 @@ func (l *layout) makeWork(p algorithm.Paths) error {
 	return os.WriteFile(p.SettingsFile, l.job.Private.Normalized, 0o600)
 }
 
-// copyInputs copies the job's files into the work directory and returns their
-// paths by setting.
+// copyInputs copies the job's files into the work directory and returns their paths by
+// setting name.
 func (l *layout) copyInputs() (map[string][]string, error) {
 	paths := make(map[string][]string, len(l.job.Private.References))
 	names := inputNames{algorithm: l.algorithm, taken: map[string]bool{}}
 	for i, ref := range l.job.Private.References {
 		filename := l.job.Inputs[i].Filename
-		name := names.of(ref.Setting, filename)
+		name := names.assign(ref.Setting, filename)
 		if !filepath.IsLocal(name) {
-			return nil, cannotStart(fmt.Sprintf("The setting %q can't name a file.", ref.Setting), nil)
+			return nil, cannotStart(fmt.Sprintf("The setting name %q is not a valid file name.", ref.Setting), nil)
 		}
 		path := filepath.Join(l.dir, task.WorkDir, task.InDir, name)
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -125,7 +124,7 @@ func (l *layout) copyInputs() (map[string][]string, error) {
 	return paths, nil
 }
 
-// errMissing says that an input is not what it was when the job was submitted.
+// errMissing means that an input has changed since the job was submitted.
 var errMissing = errors.New("the stored file is missing or has changed")
 
 func (l *layout) copyInput(to string, ref app.Reference) error {
@@ -161,10 +160,10 @@ func (l *layout) copyInput(to string, ref app.Reference) error {
 func (l *layout) writeTask(p algorithm.Paths) error {
 	run, err := l.algorithm.Expand(l.job.Private.Normalized, l.lease.Needs, p)
 	if err != nil {
-		return cannotStart("The algorithm's commands could not be made from the settings: "+err.Error(), err)
+		return cannotStart("Could not build the algorithm's commands from the settings: "+err.Error(), err)
 	}
 	if err := writeTexts(p.Work, run.Texts); err != nil {
-		return fmt.Errorf("write what a program reads: %w", err)
+		return fmt.Errorf("write a program's input file: %w", err)
 	}
 	write := task.WriteSpec
 	if l.unsynced {
@@ -192,14 +191,15 @@ func (l *layout) writeTask(p algorithm.Paths) error {
 	})
 }
 
-// writeTexts writes files below the work directory, by their absolute paths. The output of
-// an earlier attempt may lie there: no link leads out.
+// writeTexts writes files below the work directory, keyed by absolute path. The directory
+// may contain output of an earlier attempt, so it writes through os.Root: no symbolic
+// link leads outside.
 func writeTexts(work string, texts map[string]string) error {
 	root, err := os.OpenRoot(work)
 	if err != nil {
 		return err
 	}
-	defer root.Close() // of a directory
+	defer root.Close()
 	for path, text := range texts {
 		name, err := filepath.Rel(work, path)
 		if err == nil {

@@ -10,7 +10,7 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/local"
-	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
+	_ "molrun/app/task/gauged" // the test binary runs tasks, as molrun does
 	"molrun/app/test/must"
 )
 
@@ -30,8 +30,8 @@ type = "string"
 required = true
 `
 
-// onThisMachine returns a world whose tasks are processes on so many CPUs. Its clock is
-// the real one.
+// onThisMachine returns a world whose tasks are processes on that many CPUs, with the
+// real clock.
 func onThisMachine(t *testing.T, cpus int, cores [][]int) *world {
 	t.Helper()
 	w := newWorld(t)

@@ -10,9 +10,9 @@ import (
 
 const (
 	scanEvery = schedule.ScanEvery
-	// roundEvery is how often there is a round though nothing happened.
+	// roundEvery is the interval between rounds when nothing happens.
 	roundEvery = 15 * time.Second
-	// longestPause bounds how long the loop rests after much work.
+	// longestPause bounds how long the loop pauses after much work.
 	longestPause = 250 * time.Millisecond
 )
 
@@ -20,7 +20,7 @@ const (
 func (r *Runner) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	changed := true // the claimed jobs may have changed
+	changed := true // the set of claimed jobs may have changed
 	for {
 		begin := time.Now()
 		if changed {
@@ -32,8 +32,8 @@ func (r *Runner) loop(ctx context.Context) {
 		for _, e := range r.executors {
 			r.options.Load(e.Name(), e.running, e.share.Used())
 		}
-		// If many things happen at once the loop takes no more than a fifth of
-		// the time. After a quiet moment it does not wait.
+		// When many events arrive at once, the loop uses at most a fifth of the time.
+		// After a quiet period it does not wait.
 		if took := time.Since(begin); took >= time.Millisecond {
 			sleep(ctx, min(4*took, longestPause))
 		}
@@ -70,8 +70,8 @@ func (r *Runner) nextRound(failed bool) time.Duration {
 	return next
 }
 
-// drainEvents handles everything that has happened before the next round, and reports
-// whether the service woke the runner too.
+// drainEvents handles all pending events before the next round, and reports whether the
+// service woke the runner too.
 func (r *Runner) drainEvents() (woken bool) {
 	for {
 		select {
@@ -98,11 +98,11 @@ func (r *Runner) handleEvent(e event) {
 		a.reason, a.executor.stale = e.reason, true
 	case evFreed:
 		a.releaseSlot()
-	case evTookOff:
-		e.pilot.hasSlot, a.hasSlot = a.hasSlot, false
-		e.pilot.alone.Store(a.executor.alone(e.pilot))
-		a.executor.pilots[e.pilot] = true
-		e.pilot.noteGPUFault()
+	case evWorkerStarted:
+		e.worker.hasSlot, a.hasSlot = a.hasSlot, false
+		e.worker.exclusive.Store(a.executor.hasNoCompetitor(e.worker))
+		a.executor.workers[e.worker] = true
+		e.worker.noteGPUFault()
 	case evJoined:
 		if other := r.active[a.id]; other != nil {
 			other.overtaken.Store(true)
@@ -111,27 +111,27 @@ func (r *Runner) handleEvent(e event) {
 		a.noteGPUFault()
 	case evGPUs:
 		r.updateGPUs(e.executor)
-	case evPilotEnded:
-		r.pilotEnded(e.pilot)
+	case evWorkerEnded:
+		r.workerEnded(e.worker)
 	case evDone:
 		a.endUnseen()
 		a.endPreparing()
 		a.releaseSlot()
-		if r.active[a.id] == a { // else a pilot has claimed the job before
+		if r.active[a.id] == a { // otherwise a worker has already claimed the job
 			delete(r.active, a.id)
 		}
 	}
 }
 
-// pilotEnded releases the slot of a pilot.
-func (r *Runner) pilotEnded(p *pilot) {
+// workerEnded releases the slot of a worker.
+func (r *Runner) workerEnded(p *worker) {
 	if p.hasSlot {
 		p.hasSlot = false
 		p.executor.running--
 		p.executor.share.ReleaseSlot(p.lease)
 	}
-	delete(p.executor.pilots, p)
-	r.pilotCounts.Remove(p.id)
+	delete(p.executor.workers, p)
+	r.workerCounts.Remove(p.id)
 }
 
 func (a *attempt) endUnseen() {

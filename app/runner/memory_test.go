@@ -21,14 +21,14 @@ import (
 
 const mib = 1 << 20
 
-// retryFile is the end of an algorithm file whose jobs start again with more memory.
+// retryFile is the end of an algorithm file whose jobs are retried with more memory.
 const retryFile = `
 [retry]
 on = ["OUT_OF_MEMORY"]
 `
 
-// growing makes the world one whose jobs start again with more memory. It returns a function that
-// returns the memory of the tasks of a job, and that of their attempts.
+// growing makes jobs of the world be retried with more memory. It returns a function that
+// returns the memory of a job's tasks and of their attempts.
 func (w *world) growing(keys string) (memory func(app.JobID) string) {
 	w.t.Helper()
 	w.Service = w.service(simFile + retryFile + keys)
@@ -86,13 +86,13 @@ func TestJobGetsMoreMemoryUntilItFits(t *testing.T) {
 			"at the most", "most = \"3MiB\"\n",
 			[]script{killed, killed, said},
 			"1 2 3", "1 2", app.FailedMemory,
-			"The program ran out of memory." + end + " Last output: MemoryError. It had 3.0 MiB, and sim raises that to at most 3.0 MiB.",
+			"The program ran out of memory." + end + " Last output: MemoryError. It had 3.0 MiB; the maximum for sim is 3.0 MiB.",
 		},
 		{
 			"often enough", "attempts = 1\n",
 			[]script{killed, killed},
 			"1 2", "1", app.FailedMemory,
-			"The program used more than its 2.0 MiB of memory." + end + " Its memory was raised once, as often as sim allows.",
+			"The program used more than its 2.0 MiB of memory." + end + " Its memory was raised once, the maximum for sim.",
 		},
 		{
 			"another failure then", "",
@@ -104,12 +104,12 @@ func TestJobGetsMoreMemoryUntilItFits(t *testing.T) {
 			"memory of a GPU", "",
 			[]script{gpu},
 			"1", "", app.FailedMemory,
-			"The program ran out of GPU memory. Give the job a smaller input, or a GPU with more memory; more memory of the machine does not help. Last output: RuntimeError: CUDA out of memory.",
+			"The program ran out of GPU memory. Use a smaller input or a GPU with more memory; more main memory does not help. Last output: RuntimeError: CUDA out of memory.",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.options.KeepFailed = 0 // what the next attempt reads is retained even so
+				w.options.KeepFailed = 0 // the next attempt's input is retained anyway
 				w.play(func(_ string, attempt int) script {
 					s := tt.scripts[attempt-1]
 					s.runs = time.Minute
@@ -132,7 +132,7 @@ func TestJobGetsMoreMemoryUntilItFits(t *testing.T) {
 				for n := 1; n <= r.Attempts; n++ {
 					must.Contain(t, "the log of an attempt", w.text(w.path(id, fmt.Sprint(n), task.LogFile)), fmt.Sprintf("attempt %d\n", n))
 				}
-				time.Sleep(2 * time.Minute) // slowFinish answers late
+				time.Sleep(2 * time.Minute) // slowFinish responds late
 				if _, err := os.Stat(w.path(id, "1", task.WorkDir)); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("the first attempt's work directory is still there: %v", err)
 				}
@@ -140,7 +140,8 @@ func TestJobGetsMoreMemoryUntilItFits(t *testing.T) {
 					must.Equal(t, "failure", fmt.Sprint(r.Failure.Code, ": ", r.Failure.Message), fmt.Sprint(tt.code, ": ", tt.message))
 					return
 				}
-				// The algorithm is resumable: an attempt finds what those before had left.
+				// The algorithm is resumable: an attempt finds the output of earlier
+				// ones.
 				got := w.checkResult(id)
 				for n := 1; n <= r.Attempts; n++ {
 					if got[fmt.Sprint("by-", n)] != "x" && tt.name != "without a result" {
@@ -152,8 +153,8 @@ func TestJobGetsMoreMemoryUntilItFits(t *testing.T) {
 	}
 }
 
-// TestMemoryThatGrowsStaysWithinTheMachine has a job wait for the memory that another one uses, and
-// fail when the machine has no more.
+// TestMemoryThatGrowsStaysWithinTheMachine has a job wait for memory in use by another
+// job, and fail when the machine has no more.
 func TestMemoryThatGrowsStaysWithinTheMachine(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(name string, _ int) script {
@@ -167,12 +168,12 @@ func TestMemoryThatGrowsStaysWithinTheMachine(t *testing.T) {
 		w.submit(ann, "other", `{}`)
 		id := w.submit(ann, "a", `{}`)
 		r := w.finished("a")
-		must.Equal(t, "memory of the tasks", memory(id), "1 16 256 1024") // the executor fails the test if that is more than is free
-		must.Contain(t, "the last failure", r.Failure.Message, "It had 1.0 GiB, and no machine for it has more.")
+		must.Equal(t, "memory of the tasks", memory(id), "1 16 256 1024") // the executor fails the test if this exceeds the free memory
+		must.Contain(t, "the last failure", r.Failure.Message, "It had 1.0 GiB, and no suitable machine has more.")
 	})
 }
 
-// TestMemoryGrowsOnceTheStoreWorksAgain has the end of an attempt meet a store that does not work.
+// TestMemoryGrowsOnceTheStoreWorksAgain has an attempt end while the store fails.
 func TestMemoryGrowsOnceTheStoreWorksAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(_ string, attempt int) script {
@@ -189,7 +190,7 @@ func TestMemoryGrowsOnceTheStoreWorksAgain(t *testing.T) {
 	})
 }
 
-// awayAlgorithms does not find algorithm files for a while.
+// awayAlgorithms fails to find algorithm files for a while.
 type awayAlgorithms struct {
 	Jobs
 	from, until time.Time
@@ -202,8 +203,8 @@ func (j *awayAlgorithms) AlgorithmOf(ctx context.Context, of *app.Job) (*algorit
 	return j.Jobs.AlgorithmOf(ctx, of)
 }
 
-// TestRestartAtEveryStepOfMemory has a runner die at each of its calls while a job runs out of memory
-// twice: each end raises the memory once, and each attempt runs once.
+// TestRestartAtEveryStepOfMemory has a runner die at each of its calls while a job runs
+// out of memory twice: each end raises the memory once, and each attempt runs once.
 func TestRestartAtEveryStepOfMemory(t *testing.T) {
 	t.Parallel()
 	restartEverywhere(t, restartGrowingAt, func(w *world) { w.options.KeepFailed = 0 })
@@ -226,7 +227,7 @@ func restartGrowingAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	if r.Status != app.Completed || r.Attempts != 3 || memory(id) != "1 2 4" || pastMemory(r.Job) != "1 2" {
 		t.Errorf("%s after %d attempts with %s MiB, past ones with %s: %+v", r.Status, r.Attempts, memory(id), pastMemory(r.Job), r.Failure)
 	}
-	if got := w.checkResult(id); len(got) != 5 { // beside those of three attempts, the record and the log
+	if got := w.checkResult(id); len(got) != 5 { // files of three attempts, the record and the log
 		t.Errorf("the result is %v", got)
 	}
 	c.mu.Lock()
@@ -234,10 +235,10 @@ func restartGrowingAt(t *testing.T, w *world, at int, after bool) (over bool) {
 	return c.calls < at
 }
 
-// TestRowsOfAPilotGetMoreMemory has each third row of a batch that shares processes run out of memory
-// twice. It then runs alone.
-func TestRowsOfAPilotGetMoreMemory(t *testing.T) {
-	w := withPilots(t, 2)
+// TestRowsOfAWorkerGetMoreMemory has every third job of a batch that shares processes run
+// out of memory twice. It then runs alone.
+func TestRowsOfAWorkerGetMoreMemory(t *testing.T) {
+	w := withWorkers(t, 2)
 	w.Service = w.service(shFile + "[resources]\nmemory = \"100MiB\"\n" + retryFile)
 	w.jobs = w.Service.Runs
 	var scripts []string
@@ -263,5 +264,5 @@ func TestRowsOfAPilotGetMoreMemory(t *testing.T) {
 			t.Errorf("row %d ran %d times in %d attempts, past ones with %s MiB; want %d, %q", n+1, got, r.Attempts, pastMemory(r.Job), ran, want)
 		}
 	}
-	w.noPilots()
+	w.noWorkers()
 }

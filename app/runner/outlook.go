@@ -11,15 +11,15 @@ import (
 	"molrun/app/runner/schedule"
 )
 
-// mostListed is how many waiting jobs of an executor a forecast lists one by one; it
-// counts the others. It bounds the time that a forecast takes.
-const mostListed = 50_000
+// maxListed is how many waiting jobs of an executor a forecast lists individually; the
+// rest are only counted. It bounds the time that a forecast takes.
+const maxListed = 50_000
 
-// forecaster makes the queue forecast of an executor, apart from the loop.
+// forecaster computes the queue forecast of an executor outside the loop.
 type forecaster struct {
 	executor string
 	jobs     Jobs
-	states   chan schedule.QueueState // the latest, if it is new
+	states   chan schedule.QueueState // holds the latest state until it is received
 }
 
 func newForecaster(executor string, jobs Jobs) *forecaster {
@@ -35,9 +35,9 @@ func (f *forecaster) offer(s schedule.QueueState) {
 	f.states <- s
 }
 
-// unchanged is how long a forecast is kept for each job that it lists: among thousands, a
-// position in the queue means less, and each forecast becomes garbage with the next.
-const unchanged = 100 * time.Microsecond
+// forecastTTL is how long a forecast is kept for each job that it lists: among thousands of
+// jobs a queue position means less, and each forecast becomes garbage with the next.
+const forecastTTL = 100 * time.Microsecond
 
 // publish publishes forecasts until ctx ends. It is busy for at most a twentieth of the
 // time.
@@ -50,11 +50,11 @@ func (f *forecaster) publish(ctx context.Context, log zerolog.Logger) {
 			return
 		}
 		begin, lasts := time.Now(), time.Duration(0)
-		queue, err := f.jobs.Lines(ctx, f.executor, mostListed)
+		queue, err := f.jobs.Lines(ctx, f.executor, maxListed)
 		if err == nil {
-			o := schedule.NewQueueForecast(s, queue, past{ctx, f.jobs})
+			o := schedule.NewQueueForecast(s, queue, runHistory{ctx, f.jobs})
 			f.jobs.SetQueueForecast(f.executor, o)
-			lasts = time.Duration(o.Listed()) * unchanged
+			lasts = time.Duration(o.Listed()) * forecastTTL
 		} else if ctx.Err() == nil {
 			log.Warn().Err(err).Str("executor", f.executor).Msg("could not read the queue for the forecast; retrying")
 		}
@@ -62,14 +62,14 @@ func (f *forecaster) publish(ctx context.Context, log zerolog.Logger) {
 	}
 }
 
-// past is what the service knows of how long jobs run.
-type past struct {
+// runHistory provides the run times of earlier jobs.
+type runHistory struct {
 	ctx context.Context
 	Jobs
 }
 
-// History returns nothing if it can't be read: then there is no estimate.
-func (p past) History(class string) *eta.History {
+// History returns nil if the history can't be read: then there is no estimate.
+func (p runHistory) History(class string) *eta.History {
 	h, err := p.Jobs.History(p.ctx, class)
 	if err != nil {
 		return nil
@@ -77,9 +77,9 @@ func (p past) History(class string) *eta.History {
 	return h
 }
 
-// state returns how an executor stands, for its forecaster.
+// state returns the queue state of an executor for its forecaster.
 func (r *Runner) state(e *executor, why eta.Reason) schedule.QueueState {
-	s := schedule.QueueState{Turns: e.share.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Running: map[app.JobID]schedule.Lease{}, Rest: why, Blocked: true}
+	s := schedule.QueueState{Share: e.share.Clone(), At: time.Now(), Claimed: map[app.JobID]bool{}, Running: map[app.JobID]schedule.Lease{}, Rest: why, Blocked: true}
 	if why == (eta.Reason{}) {
 		s.Rest, s.Blocked = eta.NotTurnYet(true), false
 	}
@@ -92,7 +92,7 @@ func (r *Runner) state(e *executor, why eta.Reason) schedule.QueueState {
 			s.Running[id] = a.lease
 		}
 	}
-	for p := range e.pilots {
+	for p := range e.workers {
 		s.Running[p.front()] = p.lease
 	}
 	return s

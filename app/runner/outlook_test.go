@@ -15,10 +15,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// lookAhead is how long after a change every record says where its job stands.
+// lookAhead is the time after a change until every record shows its job's queue position.
 const lookAhead = 3 * scanEvery
 
-// queueOf returns what the record of a queued job says about the queue.
+// queueOf returns the queue information in the record of a queued job.
 func (w *world) queueOf(name string) eta.Queue {
 	w.t.Helper()
 	r := w.job(name)
@@ -49,7 +49,7 @@ func TestRecordSaysWhereAJobStandsInTheQueue(t *testing.T) {
 		w.submit(bob, "b1", `{"cpus":2}`)
 		w.submit(bob, "b2", `{"gpus":2,"cpus":4}`)
 		time.Sleep(lookAhead)
-		w.wantQueue(map[string]eta.Queue{ // ann runs one
+		w.wantQueue(map[string]eta.Queue{ // ann runs one job
 			"b1": {Position: 1, Of: 5, BlockedBy: eta.CPU},
 			"b2": {Position: 3, Of: 5, BlockedBy: eta.CPU},
 			"a1": {Position: 2, Of: 5, BlockedBy: eta.CPU},
@@ -69,7 +69,7 @@ func TestRecordSaysWhereAJobStandsInTheQueue(t *testing.T) {
 	})
 }
 
-// A round looks at a few jobs of each user only.
+// A round considers only a few jobs of each user.
 func TestJobFarBehindKnowsItsPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(string, int) script { return script{runs: time.Hour, cause: app.CauseDone} })
@@ -94,7 +94,7 @@ func TestDrainedServiceIsWhatBlocksEveryJob(t *testing.T) {
 		w.options.Blocked = w.Runs.Blocked
 		w.play(bySteps)
 		w.start()
-		w.learn(60, 120, 240) // a start could be foreseen
+		w.learn(60, 120, 240) // so that starts could be forecast
 		_, err := w.Runs.Drain(t.Context(), app.Caller{Operator: true, Email: "root"}, "new disks")
 		must.OK(t, err)
 		const n = 40
@@ -112,7 +112,7 @@ func TestDrainedServiceIsWhatBlocksEveryJob(t *testing.T) {
 	})
 }
 
-// learn runs a job for each number of steps, a second for each step.
+// learn runs a job for each number of steps, one second per step.
 func (w *world) learn(steps ...int) {
 	w.t.Helper()
 	for i, n := range steps {
@@ -122,7 +122,7 @@ func (w *world) learn(steps ...int) {
 	}
 }
 
-// bySteps plays tasks whose name ends in the number of seconds that they run.
+// bySteps plays tasks whose name ends in their run time in seconds.
 func bySteps(name string, _ int) script {
 	seconds := 0
 	for _, c := range name {
@@ -137,7 +137,7 @@ func bySteps(name string, _ int) script {
 
 func (w *world) wantLeft(name string, seconds, within int64, basis string) {
 	w.t.Helper()
-	synctest.Wait() // it is known a moment after the job's record says that it runs
+	synctest.Wait() // known shortly after the job's record shows that it runs
 	r := w.job(name)
 	if r.Left == nil || *r.Left < seconds-within || *r.Left > seconds+within || r.Basis != basis {
 		left := "unknown"
@@ -162,7 +162,7 @@ func TestRunningJobSaysHowLongItStillRuns(t *testing.T) {
 		})
 		stop := w.start()
 		w.learn(60, 120)
-		for i := range 3 { // they tell nothing
+		for i := range 3 { // failed and lost runs must not count
 			for _, kind := range []string{"fails", "lost"} {
 				name := fmt.Sprintf("%s60-%d", kind, i)
 				w.submit(ann, name, `{"steps":60}`)
@@ -179,7 +179,7 @@ func TestRunningJobSaysHowLongItStillRuns(t *testing.T) {
 		w.until("next1200", app.Running)
 		w.wantLeft("next1200", 1200, 2, "3 runs of sim 1")
 		stop()
-		w.Service = w.service(simFile) // a restarted service knows it too
+		w.Service = w.service(simFile) // the history survives a restart of the service
 		w.jobs = w.Service.Runs
 		w.start()
 		time.Sleep(10 * time.Second)
@@ -213,9 +213,9 @@ func TestNothingFollowsFromCountedSteps(t *testing.T) {
 	})
 }
 
-// TestForeseenStartsComeTrue compares, for a mixed queue of three users, when each job
-// was expected to start with when it did.
-func TestForeseenStartsComeTrue(t *testing.T) {
+// TestForecastStartsMatchActualStarts compares the forecast start of each job with its actual
+// start, for a mixed queue of three users.
+func TestForecastStartsMatchActualStarts(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(bySteps)
 		w.start()
@@ -234,7 +234,7 @@ func TestForeseenStartsComeTrue(t *testing.T) {
 			w.submit(by, name, fmt.Sprintf(`{"steps":%d,"cpus":%d,"gpus":%d}`, steps, 1+r.IntN(4), r.IntN(2)))
 			names = append(names, name)
 		}
-		time.Sleep(30 * time.Second) // until what runs shows its progress
+		time.Sleep(30 * time.Second) // until running jobs show their progress
 		begin := time.Now()
 		foreseen := map[string]int64{}
 		for _, name := range names {
@@ -253,13 +253,13 @@ func TestForeseenStartsComeTrue(t *testing.T) {
 		for name, eta := range foreseen {
 			started := w.finished(name).StartedAt.Sub(begin).Seconds()
 			if math.Abs(started-float64(eta)) > 20+0.02*started {
-				t.Errorf("%s started after %.0f s, %d s were foreseen", name, started, eta)
+				t.Errorf("%s started after %.0f s, forecast %d s", name, started, eta)
 			}
 		}
 	})
 }
 
-// A job of unknown length hides when those behind it start, not when it starts itself.
+// A job of unknown length hides the start times of the jobs behind it, but not its own.
 func TestNoStartIsForeseenBehindWhatIsUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(bySteps)
@@ -268,7 +268,7 @@ func TestNoStartIsForeseenBehindWhatIsUnknown(t *testing.T) {
 		w.submit(ann, "runs1000", `{"steps":1000,"cpus":4}`)
 		w.until("runs1000", app.Running)
 		w.submit(ann, "known500", `{"steps":500,"cpus":4}`)
-		w.submit(ann, "unknown300", `{"cpus":4}`) // its size is
+		w.submit(ann, "unknown300", `{"cpus":4}`) // its size is unknown
 		w.submit(ann, "behind100", `{"steps":100,"cpus":4}`)
 		time.Sleep(10 * time.Second)
 		for name, want := range map[string]int64{"known500": 990, "unknown300": 1490, "behind100": 0} {
@@ -282,8 +282,8 @@ func TestNoStartIsForeseenBehindWhatIsUnknown(t *testing.T) {
 	})
 }
 
-// TestEstimateComesTrue asks for an estimate of a batch while others run and wait, and
-// compares it with what happens when the batch is submitted.
+// TestEstimateComesTrue requests an estimate for a batch while other jobs run and wait,
+// and compares it with the actual times after the batch is submitted.
 func TestEstimateComesTrue(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(bySteps)
@@ -309,7 +309,7 @@ func TestEstimateComesTrue(t *testing.T) {
 		}
 		near := func(what string, got int64, want time.Duration) {
 			if math.Abs(float64(got)-want.Seconds()) > 10+0.02*want.Seconds() {
-				t.Errorf("%s: %d s were foreseen, it was %v", what, got, want)
+				t.Errorf("%s: forecast %d s, actual %v", what, got, want)
 			}
 		}
 		near("the first start", est.Queue.ETASeconds, first)

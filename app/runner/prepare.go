@@ -21,22 +21,22 @@ import (
 	"molrun/app/task"
 )
 
-// prepareTimeout is how long a claimed job waits for what may pass by itself,
-// such as a full disk, before it fails.
+// prepareTimeout is how long a claimed job waits for a temporary condition, such as a
+// full disk, to pass before it fails.
 const prepareTimeout = 10 * time.Minute
 
-// prepareEvery is the longest pause before it is tried again.
+// prepareEvery is the longest pause between retries.
 const prepareEvery = 15 * time.Second
 
 var (
-	// errStopped says that work was abandoned because the job was cancelled.
+	// errStopped means that work was abandoned because the job was canceled.
 	errStopped = errors.New("the job was cancelled")
-	// errAlive says that a task runs, or ran, in the attempt's directory.
+	// errAlive means that a task runs, or has run, in the attempt's directory.
 	errAlive = errors.New("the attempt's directory is in use")
 )
 
-// prepare makes the attempt's directory and starts its task. It returns an
-// ending if the job can't start; an error says that ctx has ended.
+// prepare creates the attempt's directory and starts its task. It returns an ending if
+// the job can't start; an error means that ctx has ended, or is errGPUFault.
 func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 	err := a.prepareAndStart(ctx)
 	var refusal *rejection
@@ -54,7 +54,7 @@ func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 		a.log.Warn().Err(refusal.cause).Str("reason", refusal.failure.Message).Msg("could not start the job")
 	default:
 		a.log.Error().Err(err).Msg("could not prepare the attempt's directory")
-		refusal = cannotStart("The server could not prepare the job's files; its log says why. Retry the job.", err)
+		refusal = cannotStart("The server could not prepare the job's files; see the server log. Retry the job.", err)
 	}
 	return &app.Ending{
 		Outcome: &app.Outcome{Protocol: task.Protocol, Cause: app.CauseCannotStart, Message: refusal.failure.Message},
@@ -62,36 +62,36 @@ func (a *attempt) prepare(ctx context.Context) (*app.Ending, error) {
 	}, nil
 }
 
-// prepareAndStart retries while the trouble may pass. A full disk may have space
-// again soon, as may a table of files or processes: the job keeps its slot for
-// prepareTimeout. It waits for a cluster as long as it takes, since all jobs
-// would fail otherwise.
+// prepareAndStart retries while the error is temporary. A full disk, or a full table of
+// files or processes, may have space again soon: the job keeps its slot for
+// prepareTimeout. It waits for a cluster for as long as it takes, because otherwise all
+// jobs would fail.
 func (a *attempt) prepareAndStart(ctx context.Context) error {
 	begin, made := time.Now(), false
 	for b := (backoff{time.Second, prepareEvery}); ; {
 		var err error
 		if !made {
-			err = a.worker(ctx, func() error { return a.makeDir(ctx) })
+			err = a.withSlot(ctx, func() error { return a.makeDir(ctx) })
 		}
 		if err == nil {
-			made = a.remote != nil // no process of this machine has used it
+			made = a.remote != nil // the directory can be kept: no process of this machine has used it
 			err = a.startTask(ctx)
 		}
-		err = a.sharedTrouble(err)
+		err = a.asUnavailable(err)
 		switch {
 		case !temporary(err):
 			return err
 		case time.Since(begin) < prepareTimeout || a.remote != nil && errors.Is(err, fault.Unavailable):
 		case noSpace(err) && a.isShared(err):
-			return cannotStart("The folder that is shared with the cluster had no space for the job's files. Ask an administrator to free some, then retry the job.", err)
+			return cannotStart("The folder shared with the cluster is full. Ask an administrator to free space, then retry the job.", err)
 		case noSpace(err):
-			return cannotStart("The server's disk had no space for the job's files. Ask an administrator to free some, then retry the job.", err)
+			return cannotStart("The server's disk is full. Ask an administrator to free space, then retry the job.", err)
 		default:
 			return err
 		}
 		cause := err
 		if refusal, ok := errors.AsType[*rejection](err); ok {
-			cause = refusal.cause // the log needs no sentence for the user
+			cause = refusal.cause // the log does not need the user's message
 		}
 		a.log.Warn().AnErr("error", cause).Msg("could not start the job; retrying")
 		if why := a.whyWaiting(err); why != (eta.Reason{}) {
@@ -107,41 +107,41 @@ func (a *attempt) prepareAndStart(ctx context.Context) error {
 	}
 }
 
-// whyWaiting returns the reason shown to users why the job does not start yet, none if the machine
-// is just busy.
+// whyWaiting returns the reason, shown to users, why the job does not start yet; no
+// reason if the machine is just busy.
 func (a *attempt) whyWaiting(err error) eta.Reason {
 	switch {
 	case noSpace(err) && a.isShared(err):
-		return eta.Reason{Text: "waiting for space in the folder that is shared with the cluster", By: eta.Disk}
+		return eta.Reason{Text: "waiting for space in the folder shared with the cluster", By: eta.Disk}
 	case noSpace(err):
 		return eta.Reason{Text: "waiting for space on the server's disk", By: eta.Disk}
 	case a.remote != nil:
-		return a.executor.waiting("waiting for the cluster" + cmp.Or(said(err), ", or the folder that is shared with it"))
+		return a.executor.waiting("waiting for the cluster" + cmp.Or(unavailableSuffix(err), " or its shared folder"))
 	case errors.Is(err, fault.Unavailable):
-		return eta.Reason{Text: "waiting for the server's own program, which can't be started now"}
+		return eta.Reason{Text: "waiting because the server's executable can't be started now"}
 	}
 	return eta.Reason{}
 }
 
-// away are the errors of a network file system that is unavailable, or not as it should be
-// mounted.
-var away = []error{
+// shareErrors holds the errors of a network file system that is unavailable or not mounted
+// correctly.
+var shareErrors = []error{
 	syscall.EIO, syscall.ESTALE, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
 	syscall.ESHUTDOWN, syscall.EREMOTEIO, syscall.ENXIO, syscall.EROFS, syscall.EACCES, syscall.EPERM,
 }
 
-// sharedTrouble says of an error of the folder that is shared with the cluster that it is
-// unavailable, so that jobs wait for it as for the cluster.
-func (a *attempt) sharedTrouble(err error) error {
-	i := slices.IndexFunc(away, func(e error) bool { return errors.Is(err, e) })
+// asUnavailable marks an error of the folder shared with the cluster as unavailability,
+// so that jobs wait for the folder as they wait for the cluster.
+func (a *attempt) asUnavailable(err error) error {
+	i := slices.IndexFunc(shareErrors, func(e error) bool { return errors.Is(err, e) })
 	if i < 0 || temporary(err) || !a.isShared(err) {
 		return err
 	}
-	return fmt.Errorf("%w (%w)", fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be used: %v", away[i]), err)
+	return fmt.Errorf("%w (%w)", fault.Errorf(fault.Unavailable, "The folder shared with the cluster is not usable: %v", shareErrors[i]), err)
 }
 
-// isShared reports whether an error is that of a file in the folder that is shared with the
-// cluster. One without an absolute path comes from the executor, which keeps its files there.
+// isShared reports whether err concerns a file in the folder shared with the cluster. An
+// error without an absolute path comes from the executor, which keeps its files there.
 func (a *attempt) isShared(err error) bool {
 	if a.remote == nil {
 		return false
@@ -156,18 +156,19 @@ func (a *attempt) isShared(err error) bool {
 	return !filepath.IsAbs(path) || relErr == nil && filepath.IsLocal(in)
 }
 
-// said returns what an executor says about why it is unavailable, to be appended.
-func said(err error) string {
+// unavailableSuffix returns the executor's explanation of why it is unavailable, as a suffix for a
+// message.
+func unavailableSuffix(err error) string {
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == fault.Unavailable {
 		return ": " + strings.TrimSuffix(e.Message, ".")
 	}
 	return ""
 }
 
-// makeDir makes the attempt's directory from nothing.
+// makeDir creates the attempt's directory from scratch.
 //
-// It holds the task's lock during this, so that a task which an earlier runner
-// may just have started can't begin halfway.
+// It holds the task's lock while doing so: a task that an earlier runner may just have
+// started must not begin halfway through.
 func (a *attempt) makeDir(ctx context.Context) error {
 	if failure, err := a.jobs.ResolveInputs(ctx, a.job); failure != nil {
 		return &rejection{failure: *failure}
@@ -191,11 +192,11 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	case errors.Is(err, task.ErrLocked):
 		return errAlive
 	case errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP):
-		// A cluster's file system may have no locks.
+		// A cluster's file system might not support locks.
 	case err != nil:
 		return fmt.Errorf("make the attempt's directory: %w", err)
 	default:
-		defer lock.Close() // of a row, nothing
+		defer lock.Close() // nil for a job in a worker
 	}
 	if task.Exists(a.dir, task.RunFile) || task.Exists(a.dir, task.OutcomeFile) || task.Exists(a.dir, task.ClaimDir) {
 		return errAlive
@@ -224,7 +225,7 @@ func (a *attempt) makeDir(ctx context.Context) error {
 		inputPath: a.jobs.InputPath,
 		folder:    home,
 		version:   a.programVersion(ctx, alg),
-		unsynced:  a.pilot != nil,
+		unsynced:  a.worker != nil,
 		check: func() error {
 			if a.stopAsked() {
 				return errStopped
@@ -235,15 +236,16 @@ func (a *attempt) makeDir(ctx context.Context) error {
 	return l.writeContent()
 }
 
-// lockDir takes the task's lock. A row has none of its own: it is handed to its pilot later.
+// lockDir takes the task's lock. A job in a worker has no lock of its own: it is handed to
+// its worker later.
 func (a *attempt) lockDir() (*os.File, error) {
-	if a.pilot != nil {
+	if a.worker != nil {
 		return nil, nil
 	}
 	return task.Lock(a.dir)
 }
 
-// folder returns the path of the algorithm's folder as the task sees it.
+// folder returns the path of the algorithm's folder as seen by the task.
 func (a *attempt) folder(alg *algorithm.File) (path string, err error) {
 	if alg.Folder == nil {
 		return "", nil
@@ -259,7 +261,7 @@ func (a *attempt) folder(alg *algorithm.File) (path string, err error) {
 	return path, err
 }
 
-// programVersion asks the program for its version, if it is one of this machine.
+// programVersion queries the program's version if the program is on this machine.
 func (a *attempt) programVersion(ctx context.Context, alg *algorithm.File) string {
 	if a.remote != nil || a.options.VersionOf == nil {
 		return ""
@@ -271,13 +273,13 @@ func (a *attempt) programVersion(ctx context.Context, alg *algorithm.File) strin
 	return version
 }
 
-// makeRemoteDir makes the directory where the cluster sees it, and a link in the
-// job's directory, so that the log can be read. The executor makes the folder of
+// makeRemoteDir creates the directory where the cluster sees it, and a link in the job's
+// directory through which the log can be read. The executor creates the parent folder of
 // all attempts once: if that is missing, a file system is not mounted.
 func (a *attempt) makeRemoteDir() error {
 	for _, dir := range []string{filepath.Dir(a.dir), a.dir} {
 		if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrNotExist) {
-			return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
+			return fault.Errorf(fault.Unavailable, "The folder shared with the cluster is not usable: %v", err)
 		} else if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -291,15 +293,15 @@ func (a *attempt) makeRemoteDir() error {
 	return nil
 }
 
-// startTask hands the task to the executor.
+// startTask passes the task to the executor.
 func (a *attempt) startTask(ctx context.Context) error {
 	if a.stopAsked() {
 		return errStopped
 	}
 	var handle app.Handle
 	err := a.locate(ctx)
-	if err == nil && a.pilot != nil {
-		a.pilot.addPrepared(a)
+	if err == nil && a.worker != nil {
+		a.worker.addPrepared(a)
 		return nil
 	}
 	if err == nil && a.gpuFault.Load() != nil {
@@ -311,9 +313,9 @@ func (a *attempt) startTask(ctx context.Context) error {
 		handle, err = a.executor.Start(callCtx, a.task())
 	}
 	if err != nil {
-		message := "The server could not start the job's program; its log says why. Retry the job."
+		message := "The server could not start the job's program; see the server log. Retry the job."
 		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code != fault.Internal {
-			message = e.Message // written for users
+			message = e.Message // messages of fault.Error are written for users
 		}
 		return cannotStart(message, err)
 	}
@@ -323,7 +325,7 @@ func (a *attempt) startTask(ctx context.Context) error {
 	})
 }
 
-// locate asks where on its executor the task goes.
+// locate determines where on its executor the task is placed.
 func (a *attempt) locate(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
@@ -331,7 +333,7 @@ func (a *attempt) locate(ctx context.Context) (err error) {
 	return err
 }
 
-// task returns the attempt as executors see it.
+// task returns the attempt as an app.Task for executors.
 func (a *attempt) task() app.Task {
 	t := app.Task{
 		Job:       a.id,
@@ -345,8 +347,8 @@ func (a *attempt) task() app.Task {
 		Placement: a.placement,
 		Owner:     app.Owner{Organization: a.job.Organization, Email: a.job.Email, Job: a.job.Name, Batch: a.job.Batch},
 	}
-	if a.pilot != nil {
-		t.Pilot = a.pilot.dir()
+	if a.worker != nil {
+		t.Worker = a.worker.dir()
 	}
 	return t
 }

@@ -85,7 +85,7 @@ func TestJobWaitsForAFullDiskAndThenFailsOrIsCancelled(t *testing.T) {
 			t.Errorf("short: %+v", r.Failure)
 		}
 		wait("long", time.Hour)
-		if f := w.finished("long").Failure; f == nil || f.Code != app.FailedCannotStart || !strings.Contains(f.Message, "no space") {
+		if f := w.finished("long").Failure; f == nil || f.Code != app.FailedCannotStart || !strings.Contains(f.Message, "disk is full") {
 			t.Errorf("long: %+v", f)
 		}
 		wait("cancelled", time.Hour)
@@ -123,8 +123,8 @@ func TestStartIsRetriedWhileTheMachineIsExhausted(t *testing.T) {
 	}
 }
 
-// TestClaimWithoutResponseKeepsItsSlot loses the response to a claim that was
-// recorded, while another job waits for the same slot.
+// TestClaimWithoutResponseKeepsItsSlot loses the response to a recorded claim while
+// another job waits for the same slot.
 func TestClaimWithoutResponseKeepsItsSlot(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		answers := 0
@@ -153,7 +153,7 @@ type faultyJobs struct {
 	source, handle, finished, claimed func() error
 }
 
-// refusal returns the error of a call that fails, nil for the others.
+// refusal returns the error of a failing call, nil for the others.
 func refusal(fails func() error) error {
 	if fails == nil {
 		return nil

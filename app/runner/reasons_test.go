@@ -8,7 +8,7 @@ import (
 	"molrun/app/job/eta"
 )
 
-// reasonsOnly takes the reasons why jobs wait.
+// reasonsOnly accepts the published wait reasons.
 type reasonsOnly struct {
 	Jobs
 	published map[app.JobID]eta.Reason
@@ -16,7 +16,7 @@ type reasonsOnly struct {
 
 func (r *reasonsOnly) SetWaitReasons(reasons map[app.JobID]eta.Reason) { r.published = reasons }
 
-// TestReasonsOfJobsThatStartAreNotThoseOfTheQueue publishes what one executor said
+// TestReasonsOfJobsThatStartAreNotThoseOfTheQueue publishes an executor's reasons from
 // before it started two of its jobs.
 func TestReasonsOfJobsThatStartAreNotThoseOfTheQueue(t *testing.T) {
 	jobs := &reasonsOnly{}

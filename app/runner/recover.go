@@ -9,12 +9,12 @@ import (
 	"molrun/app/task"
 )
 
-// reconcile propagates statuses, and compares the claimed jobs with the active ones, and reports whether
-// it could read them. It adopts claimed jobs that are not active: all of them
-// after a restart, later those whose claim was recorded but never answered. It
-// stops jobs that were cancelled or are no longer ours.
+// reconcile propagates job statuses, compares the claimed jobs with the active ones, and
+// reports whether it could read them. It adopts claimed jobs that are not active: all of
+// them after a restart, later those whose claim was recorded although the call failed. It
+// stops jobs that were canceled or are no longer ours.
 //
-// This happens whenever the runner wakes up, so it reads no job that is active.
+// It runs whenever the runner wakes up, so it does not read the records of active jobs.
 func (r *Runner) reconcile(ctx context.Context) bool {
 	if err := r.jobs.Propagate(ctx); err != nil {
 		if ctx.Err() == nil {
@@ -50,14 +50,13 @@ func (r *Runner) reconcile(ctx context.Context) bool {
 	return true
 }
 
-// adoptAll continues the claimed jobs that are not active. Their tasks may or
-// may not exist.
+// adoptAll resumes the claimed jobs that are not active. Their tasks might not exist.
 func (r *Runner) adoptAll(ctx context.Context) error {
 	jobs, err := r.jobs.Active(ctx)
 	if err != nil {
 		return err
 	}
-	found := map[string]*pilot{}
+	found := map[string]*worker{}
 	for _, j := range jobs {
 		if r.active[j.ID] != nil {
 			continue
@@ -69,19 +68,19 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 		}
 		e := r.executors[i]
 		lease := schedule.Lease{User: schedule.User{Organization: j.Organization, Email: j.Email}, Needs: j.Private.Needs, Devices: j.Private.Devices, Work: j.Work()}
-		id := j.Private.Pilot
-		if id == "" || !r.canPilot(e) {
+		id := j.Private.Worker
+		if id == "" || !r.canWorker(e) {
 			e.share.CountRunning(lease)
-			r.attend(ctx, e, j.ID, lease, j)
+			r.startJob(ctx, e, j.ID, lease, j)
 			continue
 		}
 		if found[id] == nil {
-			if r.pilotCounts.Has(id) {
-				continue // a row that joins one of ours just now
+			if r.workerCounts.Has(id) {
+				continue // the job is just joining one of our workers
 			}
 			found[id] = r.adopt(e, j, lease)
 		}
-		r.attendRow(ctx, e, j, found[id])
+		r.adoptJob(ctx, e, j, found[id])
 	}
 	for _, p := range found {
 		r.attempts.Go(func() { p.run(ctx) })
@@ -89,27 +88,26 @@ func (r *Runner) adoptAll(ctx context.Context) error {
 	return nil
 }
 
-// adopt continues a pilot of an earlier runner. It gets no more rows, since it is unknown
-// which ones it has. Rows that it does not have wait until it has exited.
-func (r *Runner) adopt(e *executor, j *app.Job, l schedule.Lease) *pilot {
-	p := r.newPilot(e, j, l, j.Private.Pilot)
+// adopt resumes a worker of an earlier runner. The worker gets no more jobs, because it is
+// unknown which ones it has. Jobs that it does not have wait until it has exited.
+func (r *Runner) adopt(e *executor, j *app.Job, l schedule.Lease) *worker {
+	p := r.newWorker(e, j, l, j.Private.Worker)
 	p.alive, p.exhausted, p.hasSlot = true, true, true
 	if e.remote != nil {
 		p.launch = p.lastLaunch()
 	}
-	p.order = task.PilotRows(p.dir())
-	r.pilotCounts.Add(p.id, e.kind(l))
-	e.pilots[p] = true
+	p.order = task.WorkerTasks(p.dir())
+	r.workerCounts.Add(p.id, e.kind(l))
+	e.workers[p] = true
 	p.noteGPUFault()
 	e.share.CountRunning(l)
 	e.running++
-	task.ClosePilot(p.dir()) // if this fails, it ends when it has received no rows for a while
+	task.CloseWorker(p.dir()) // on failure, the worker exits after receiving no jobs for a while
 	return p
 }
 
-// orphan leaves a job alone whose executor is no longer configured. Its task
-// may still run there, so it can neither be finished nor run elsewhere, unless a
-// user cancels it.
+// orphan handles a job whose executor is no longer configured. Its task might still run
+// there, so the job can neither be finished nor run elsewhere, unless a user cancels it.
 func (r *Runner) orphan(ctx context.Context, j *app.Job) {
 	log := r.options.Log.With().Str("job", string(j.ID)).Str("executor", j.Executor).Logger()
 	if !r.orphaned[j.ID] {
@@ -121,6 +119,6 @@ func (r *Runner) orphan(ctx context.Context, j *app.Job) {
 	}
 	err := r.jobs.Finish(ctx, j.ID, j.Attempts, app.Ending{Lost: "its executor is no longer configured"})
 	if err != nil && ctx.Err() == nil {
-		log.Warn().Err(err).Msg("could not finish a cancelled job; retrying")
+		log.Warn().Err(err).Msg("could not record the end of a cancelled job; retrying")
 	}
 }

@@ -43,7 +43,7 @@ func (w *world) makeRemote(most int) {
 	w.front = remote{w.executor, dir, most}
 }
 
-// remoteDirs returns the attempts' directories in the shared folder.
+// remoteDirs returns the attempt directories in the shared folder.
 func (w *world) remoteDirs() []string {
 	found, err := filepath.Glob(filepath.Join(w.dir, "shared", "*", "*"))
 	must.OK(w.t, err)
@@ -97,7 +97,7 @@ func TestRemoteTask(t *testing.T) {
 		}
 		synctest.Wait()
 		if left := w.remoteDirs(); len(left) > 0 {
-			t.Errorf("directories %v are left", left)
+			t.Errorf("directories %v remain", left)
 		}
 		if !isDir(w.path(id, "1")) {
 			t.Error("the attempt's directory was not copied back")
@@ -126,14 +126,14 @@ func TestRemoteTaskWithoutAResult(t *testing.T) {
 				t.Error("the output is not there")
 			}
 			if left := w.remoteDirs(); len(left) > 0 {
-				t.Errorf("%s: directories %v are left", message, left)
+				t.Errorf("%s: directories %v remain", message, left)
 			}
 		})
 	}
 }
 
-// lateFiles is an executor whose tasks report a file that is not visible yet, as
-// over a network.
+// lateFiles is an executor whose tasks report a file that is not visible yet, as on a
+// network file system.
 type lateFiles struct{ remote }
 
 func (l lateFiles) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
@@ -182,12 +182,12 @@ func TestClusterGetsNoMoreTasksThanItAccepts(t *testing.T) {
 			r := w.job(name)
 			if r.Status == app.Queued {
 				waiting++
-				if !strings.Contains(r.StatusReason, "the cluster takes at most 3 jobs") || r.Queue.BlockedBy != eta.Slurm || r.Queue.Position == 0 {
+				if !strings.Contains(r.StatusReason, "this service has reached its limit of 3 jobs on the cluster") || r.Queue.BlockedBy != eta.Slurm || r.Queue.Position == 0 {
 					t.Errorf("%s waits for the reason %q: %+v", name, r.StatusReason, r.Queue)
 				}
 			}
 		}
-		must.Equal(t, "jobs wait", waiting, 2)
+		must.Equal(t, "jobs are queued", waiting, 2)
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			if r := w.finished(name); r.Status != app.Completed {
 				t.Errorf("%s: %+v", name, r.Job)
@@ -200,11 +200,11 @@ func TestFullClusterIsRefilledInBulkOrEveryMinute(t *testing.T) {
 	t.Parallel()
 	const most = 100
 	for _, test := range []struct {
-		every       time.Duration // a job ends
-		least, more int           // how often jobs are started after the first time
+		every       time.Duration // interval between ends of jobs
+		least, more int           // bounds on how often jobs are started after the first time
 	}{
-		{2 * time.Second, 8, 14},   // a tenth at once, of 200 s
-		{20 * time.Second, 27, 40}, // each minute of 2,000 s
+		{2 * time.Second, 8, 14},   // a tenth at a time, within 200 s
+		{20 * time.Second, 27, 40}, // every minute for 2,000 s
 	} {
 		t.Run(test.every.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
@@ -222,7 +222,7 @@ func TestFullClusterIsRefilledInBulkOrEveryMinute(t *testing.T) {
 				times, before := 0, w.executor.count()
 				for before < 2*most {
 					time.Sleep(time.Second)
-					synctest.Wait() // jobs of one refill start at the same moment, some of them after this goroutine
+					synctest.Wait() // jobs of one refill start at the same moment, some after this goroutine
 					if now := w.executor.count(); now > before {
 						times, before = times+1, now
 					}
@@ -293,7 +293,7 @@ func TestQueuedJobsSayThatTheClusterDoesNotAnswer(t *testing.T) {
 		w.start()
 		w.submit(ann, "runs", `{}`)
 		w.submit(ann, "waits", `{}`)
-		for i, want := range []string{"the node is being cleaned", "the cluster does not answer", "the node is being cleaned"} {
+		for i, want := range []string{"the node is being cleaned", "the cluster is not responding", "the node is being cleaned"} {
 			w.executor.reach(i != 1)
 			time.Sleep(time.Minute)
 			if r := w.job("waits"); r.Status != app.Queued || !strings.HasPrefix(r.StatusReason, want) {
@@ -312,14 +312,14 @@ func TestJobsThatAClusterDoesNotTakeNowSayWhyAndComeBackSoon(t *testing.T) {
 		full.Store(true)
 		w.play(func(string, int) script {
 			if full.Load() {
-				return script{refuses: fault.Errorf(fault.Unavailable, "the cluster takes no more jobs")}
+				return script{refuses: fault.Errorf(fault.Unavailable, "this account has reached its limit of jobs")}
 			}
 			return script{runs: time.Hour, cause: app.CauseDone}
 		})
 		w.start()
 		w.submit(ann, "a", `{}`)
 		time.Sleep(time.Hour)
-		if r := w.job("a"); r.Status != app.Queued || r.StatusReason != "waiting for the cluster: the cluster takes no more jobs" || r.Queue != (eta.Queue{BlockedBy: eta.Slurm}) {
+		if r := w.job("a"); r.Status != app.Queued || r.StatusReason != "waiting for the cluster: this account has reached its limit of jobs" || r.Queue != (eta.Queue{BlockedBy: eta.Slurm}) {
 			t.Errorf("%s: %q %+v", r.Status, r.StatusReason, r.Queue)
 		}
 		full.Store(false)
@@ -330,8 +330,8 @@ func TestJobsThatAClusterDoesNotTakeNowSayWhyAndComeBackSoon(t *testing.T) {
 	})
 }
 
-// claimedMeanwhile claims a job and creates its directory just after the
-// claims were read.
+// claimedMeanwhile claims a job and creates its directory just after the claims were
+// read.
 type claimedMeanwhile struct {
 	Jobs
 	makeDir func()
@@ -342,7 +342,7 @@ func (j claimedMeanwhile) Claims(ctx context.Context) ([]app.Claimed, error) {
 	return j.Jobs.Claims(ctx)
 }
 
-func TestSweepSparesDirectoriesMadeMeanwhile(t *testing.T) {
+func TestCleanUpKeepsDirectoriesOfNewClaims(t *testing.T) {
 	w := newWorld(t)
 	job := filepath.Join(w.dir, sortid.ID{1, 2, 3}.String())
 	first, second := filepath.Join(job, "1"), filepath.Join(job, "2")
@@ -372,7 +372,7 @@ func TestJobsWaitForAFolderThatIsNotMounted(t *testing.T) {
 	})
 }
 
-// together is an executor whose tasks start together, or not at all.
+// together is an executor whose tasks start only once all have arrived.
 type together struct {
 	remote
 	count   int
@@ -393,8 +393,8 @@ func (g together) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	}
 }
 
-// TestTasksOfAnArrayAreStartedTogether checks what a cluster needs in order to
-// batch tasks into an array.
+// TestTasksOfAnArrayAreStartedTogether checks that a cluster receives enough tasks at
+// once to batch them into an array.
 func TestTasksOfAnArrayAreStartedTogether(t *testing.T) {
 	t.Parallel()
 	const count = 1000
@@ -412,18 +412,18 @@ func TestTasksOfAnArrayAreStartedTogether(t *testing.T) {
 	})
 }
 
-// Trouble with the folder that is shared with the cluster is none of the job's: it waits for
-// the folder, and says so. Trouble with other files is.
+// If the folder shared with the cluster has errors, the job waits for it and reports so.
+// Errors of other files fail the job.
 func TestJobsWaitForTheSharedFolder(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		path   string // from the shared folder; "": unknown
+		path   string // relative to w.dir; "" if unknown
 		errno  syscall.Errno
-		reason string // "": the job fails
+		reason string // "" means that the job fails
 	}{
-		{"the server is away", "shared/x/1", syscall.EIO, "waiting for the cluster: The folder that is shared with the cluster can't be used: input/output error"},
-		{"stale, without a path", "", syscall.ESTALE, "waiting for the cluster: The folder that is shared with the cluster can't be used: stale file handle"},
-		{"full", "shared/x/1", syscall.ENOSPC, "waiting for space in the folder that is shared with the cluster"},
+		{"the server is away", "shared/x/1", syscall.EIO, "waiting for the cluster: The folder shared with the cluster is not usable: input/output error"},
+		{"stale, without a path", "", syscall.ESTALE, "waiting for the cluster: The folder shared with the cluster is not usable: stale file handle"},
+		{"full", "shared/x/1", syscall.ENOSPC, "waiting for space in the folder shared with the cluster"},
 		{"this machine's disk is full", "../uploads/x", syscall.ENOSPC, "waiting for space on the server's disk"},
 		{"this machine's disk is broken", "../uploads/x", syscall.EIO, ""},
 	} {

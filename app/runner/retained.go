@@ -15,27 +15,28 @@ import (
 	"molrun/app/runner/result"
 )
 
-// cleanUpAtOnce bounds the work directories that one cleanup removes.
+// cleanUpAtOnce limits the number of work directories that one cleanup removes.
 const cleanUpAtOnce = 1000
 
-// retained are the work directories of attempts that were not completed. They
-// are removed some time later, or when the disk lacks space (freeDiskSpace). A note, which
-// is a file <job>.<attempt>, says since when one is retained, and whether the attempt
-// failed for lack of space. So a cleanup looks at those jobs only, however many there
-// are.
+// retained manages the work directories of attempts that did not complete. They are
+// removed some time later, or when the disk runs short of space (freeDiskSpace). A note,
+// a file named <job>.<attempt>, records since when a directory is retained, and whether
+// the attempt failed for lack of space. So a cleanup reads only these jobs, however many
+// others there are.
 //
-// The note is written before the end of the attempt is recorded, and nothing is
-// removed before that: until then the directory is the only record of how
-// the attempt ended. After a crash in between, a cleanup finds the directory by its note.
+// The note is written before the end of the attempt is recorded, and nothing is removed
+// before that: until then the directory is the only record of how the attempt ended.
+// After a crash in between, a cleanup finds the directory by its note.
 type retained struct {
-	dir  string // of the notes; "" if nothing is retained
+	dir  string // assign the notes; "" if nothing is retained
 	keep time.Duration
 	now  func() time.Time
 	jobs Jobs
 	dirs Dirs
 }
 
-// recordRetained writes that an attempt's work directory is retained from now on.
+// recordRetained writes the note that an attempt's work directory is retained from now
+// on.
 func (r *retained) recordRetained(id app.JobID, attempt int, forSpace bool) error {
 	if r.dir == "" {
 		return nil
@@ -50,7 +51,8 @@ func (r *retained) notePath(id app.JobID, attempt int) string {
 	return filepath.Join(r.dir, string(id)+"."+strconv.Itoa(attempt))
 }
 
-// stamp writes a note: a time, and a second line if the attempt lacked space.
+// stamp writes a note: the current time, and a second line if the attempt ran out of disk
+// space.
 func (r *retained) stamp(path string, forSpace bool) error {
 	text := r.now().UTC().Format(time.RFC3339)
 	if forSpace {
@@ -61,9 +63,9 @@ func (r *retained) stamp(path string, forSpace bool) error {
 
 const forSpaceLine = "failed for lack of space"
 
-// clear removes what is not retained of an attempt whose end is recorded: the
-// work directories of those before it, and its own unless it is noted. Its own
-// stays in any case if the job runs again, because the next attempt may read it.
+// clear removes the work directories that need not be retained after an attempt's end is
+// recorded: those of earlier attempts, and the attempt's own unless it has a note. Its
+// own is always kept if the job runs again, because the next attempt may read it.
 func (r *retained) clear(id app.JobID, attempt int, noted, again bool) error {
 	if noted && r.keep > 0 || again {
 		return r.removeBefore(id, attempt)
@@ -82,8 +84,7 @@ func (r *retained) attemptDir(id app.JobID, attempt int) string {
 	return filepath.Join(r.dirs.JobDir(id), strconv.Itoa(attempt))
 }
 
-// remove removes the work directories of an attempt and of those before it,
-// then the note.
+// remove removes the work directories of an attempt and of earlier ones, then the note.
 func (r *retained) remove(id app.JobID, attempt int) error {
 	err := errors.Join(r.removeBefore(id, attempt), result.RemoveWork(r.attemptDir(id, attempt)))
 	if err != nil || r.dir == "" {
@@ -95,7 +96,7 @@ func (r *retained) remove(id app.JobID, attempt int) error {
 	return nil
 }
 
-// cleanUp removes the work directories whose time is over. Those of claimed jobs
+// cleanUp removes the work directories whose retention has expired. Those of claimed jobs
 // stay: the end of their attempt may not be recorded yet.
 func (r *retained) cleanUp(ctx context.Context) error {
 	notes, err := r.notes(ctx)
@@ -113,7 +114,7 @@ func (r *retained) cleanUp(ctx context.Context) error {
 	return err
 }
 
-// notes reads the notes of jobs that are not claimed, as far as they can be read.
+// notes returns the readable notes of jobs that are not claimed.
 func (r *retained) notes(ctx context.Context) (notes []note, err error) {
 	files, err := os.ReadDir(r.dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
@@ -136,16 +137,16 @@ func (r *retained) notes(ctx context.Context) (notes []note, err error) {
 	return notes, err
 }
 
-// readNote reads the content of a note, false if it can't be read.
+// readNote reads the content of a note. It returns false if it can't be read.
 func readNote(path string) (n note, ok bool) {
 	text, err := os.ReadFile(path)
 	since, rest, _ := strings.Cut(string(text), "\n")
 	n.forSpace = rest == forSpaceLine
-	n.since, _ = time.Parse(time.RFC3339, since) // zero if that was not written
+	n.since, _ = time.Parse(time.RFC3339, since) // zero if no time was written
 	return n, err == nil
 }
 
-// parseNote returns the attempt that the name of a note stands for.
+// parseNote returns the attempt that a note's name refers to.
 func parseNote(name string) (app.JobID, int, bool) {
 	id, number, _ := strings.Cut(name, ".")
 	if _, err := sortid.Parse(id); err != nil {
@@ -155,11 +156,11 @@ func parseNote(name string) (app.JobID, int, bool) {
 	return app.JobID(id), attempt, err == nil && attempt > 0
 }
 
-// over reports whether the time of a note is over. If a crash has left a note
-// without a time, that begins now.
+// hasEnded reports whether the retention of a note has expired. If a crash left a note
+// without a time, its retention starts now.
 func (r *retained) over(n note) bool {
 	if n.since.IsZero() {
-		r.stamp(r.notePath(n.job, n.attempt), n.forSpace) // if this fails, the next cleanup tries again
+		r.stamp(r.notePath(n.job, n.attempt), n.forSpace) // on error, the next cleanup tries again
 		return false
 	}
 	return r.now().Sub(n.since) >= r.keep

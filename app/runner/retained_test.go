@@ -16,7 +16,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// oneDir has the directories of all jobs in one directory.
+// oneDir keeps the directories of all jobs in one directory.
 type oneDir struct {
 	Dirs
 	path string
@@ -42,7 +42,7 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 	now = now.Add(time.Hour)
 	must.OK(t, k.recordRetained(young, 2, true))
 	must.OK(t, os.WriteFile(filepath.Join(k.dir, "notes"), []byte("mine"), 0o600))
-	must.OK(t, os.WriteFile(filepath.Join(k.dir, string(young)+".1"), nil, 0o600)) // cut short by a crash
+	must.OK(t, os.WriteFile(filepath.Join(k.dir, string(young)+".1"), nil, 0o600)) // truncated by a crash
 	must.OK(t, k.cleanUp(t.Context()))
 	if isDir(filepath.Join(dir, string(old), "2", task.WorkDir)) {
 		t.Error("the old work directory is still there")
@@ -59,8 +59,8 @@ func TestSweepSparesYoungAndForeignFiles(t *testing.T) {
 	}
 }
 
-// While the disk lacks space, what is retained goes one by one: first of jobs that
-// failed for that reason, then the oldest.
+// While the disk is short of space, retained directories are removed one by one: first
+// those of jobs that failed for that reason, then the oldest.
 func TestRetainedWorkMakesRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		disk := &gauge{}
@@ -99,10 +99,10 @@ func TestRetainedWorkMakesRoom(t *testing.T) {
 	})
 }
 
-// A work directory that can't be noted would stay for ever, on a disk that is full.
+// A work directory without a note would stay forever, on a full disk.
 func TestWorkThatIsNotNotedIsRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		must.OK(t, os.WriteFile(w.options.RetainedDir, nil, 0o600)) // no directory, so no note
+		must.OK(t, os.WriteFile(w.options.RetainedDir, nil, 0o600)) // not a directory, so no note can be written
 		w.play(func(string, int) script { return script{runs: time.Minute, cause: app.CauseExit} })
 		w.start()
 		id := w.submit(ann, "a", `{}`)
@@ -129,12 +129,12 @@ func TestRemovingOneDirectoryTellsWhetherThereWasOne(t *testing.T) {
 	must.OK(t, os.MkdirAll(work, 0o700))
 	remove := func() bool { return r.removeFirst(t.Context(), zerolog.Nop(), "the disk is full") }
 	if remove() {
-		t.Error("it says that it removed one although none is retained")
+		t.Error("reports a removal although none is retained")
 	}
 	must.OK(t, r.recordRetained(id, 1, false))
 	r.jobs = claimsUnknown{}
 	if remove() || !isDir(work) {
-		t.Error("it removed one although it can't be told which are in use")
+		t.Error("removed a directory although the claims can't be read")
 	}
 	r.jobs = nothingClaimed{}
 	if !remove() || isDir(work) {

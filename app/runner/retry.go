@@ -9,10 +9,10 @@ import (
 	"molrun/app/base/fault"
 )
 
-// serviceTimeout bounds one call of the service.
+// serviceTimeout bounds one call to the service.
 const serviceTimeout = time.Minute
 
-// backoff gives growing pauses between retries.
+// backoff provides growing pauses between retries.
 type backoff struct{ next, most time.Duration }
 
 func serviceBackoff() backoff { return backoff{100 * time.Millisecond, 30 * time.Second} }
@@ -25,7 +25,7 @@ func (b *backoff) pause() time.Duration {
 
 func (b *backoff) wait(ctx context.Context) { sleep(ctx, b.pause()) }
 
-// sleep waits for d, or until ctx ends.
+// sleep waits for d or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -33,19 +33,19 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// temporary reports whether a retry may well succeed some time later.
+// temporary reports whether a later retry might succeed.
 func temporary(err error) bool {
 	return noSpace(err) || exhausted(err) || errors.Is(err, fault.Unavailable) || errors.Is(err, fault.StorageFull) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// noSpace reports whether err says that the disk is full.
+// noSpace reports whether err means that the disk or a disk quota is full.
 func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// exhausted reports whether err says that the machine or this process has no
-// more open files, processes or memory to give.
+// exhausted reports whether err means that the machine or this process is out of open
+// files, processes or memory.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
 		errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM)

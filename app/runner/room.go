@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// freeSpaceEvery is how often freeDiskSpace looks at the disk.
+	// freeSpaceEvery is how often freeDiskSpace checks the disk.
 	freeSpaceEvery = 5 * time.Second
-	// freeSpacePause is how long the removal of a work directory may take to show in the
-	// free space.
+	// freeSpacePause is how long it can take until the removal of a work directory shows
+	// in the free space.
 	freeSpacePause = time.Second
 )
 
-// freeDiskSpace removes retained work directories, one at a time, while the disk lacks
-// space, until ctx ends: they must not keep jobs and uploads waiting.
+// freeDiskSpace removes retained work directories, one at a time, while the disk is short
+// of space, until ctx ends: they must not keep jobs and uploads waiting.
 func (r *retained) freeDiskSpace(ctx context.Context, log zerolog.Logger, shortage func() string) {
 	for pause := freeSpaceEvery; ; {
 		sleep(ctx, pause)
@@ -34,8 +34,8 @@ func (r *retained) freeDiskSpace(ctx context.Context, log zerolog.Logger, shorta
 	}
 }
 
-// removeFirst removes the most dispensable work directory and reports whether there
-// was one.
+// removeFirst removes the most dispensable work directory and reports whether there was
+// one.
 func (r *retained) removeFirst(ctx context.Context, log zerolog.Logger, why string) bool {
 	notes, err := r.notes(ctx)
 	if err == nil && len(notes) == 0 {
@@ -53,20 +53,20 @@ func (r *retained) removeFirst(ctx context.Context, log zerolog.Logger, why stri
 		return false
 	}
 	log.Warn().Str("job", string(first.job)).Int("attempt", first.attempt).Str("reason", why).
-		Msg("the work directory of a failed job is removed early to make room")
+		Msg("removed the work directory of a failed job early to free disk space")
 	return true
 }
 
-// note says of an attempt that its work directory is retained.
+// note records that the work directory of an attempt is retained.
 type note struct {
 	job      app.JobID
 	attempt  int
-	since    time.Time // zero if a crash has cut the note short
+	since    time.Time // zero if a crash truncated the note
 	forSpace bool      // the attempt failed for lack of space
 }
 
-// compare puts the most dispensable note first: of an attempt that failed for lack
-// of space, since others may still be of use to someone; then the oldest.
+// compare sorts the most dispensable note first: attempts that failed for lack of space,
+// since the others may still be useful to someone; then the oldest.
 func (n note) compare(other note) int {
 	switch {
 	case n.forSpace && !other.forSpace:
@@ -77,11 +77,11 @@ func (n note) compare(other note) int {
 	return n.since.Compare(other.since)
 }
 
-// spaceErrors are what programs print when there is no space.
+// spaceErrors are the messages programs print when the disk is full.
 var spaceErrors = []string{"No space left on device", "Disk quota exceeded"}
 
-// lacksSpace reports whether an attempt that ends now has failed for lack of space,
-// as far as that is known: the disk lacks it, or the program said so.
+// lacksSpace reports whether an attempt that is ending is known to have failed for lack
+// of disk space: the disk is short of it, or the program's output says so.
 func (a *attempt) lacksSpace(e app.Ending) bool {
 	if a.options.DiskShortage() != "" || e.Outcome != nil && e.Outcome.Cause == app.CauseDisk {
 		return true

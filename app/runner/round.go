@@ -15,7 +15,7 @@ import (
 	"molrun/app/runner/schedule"
 )
 
-// rounds looks once at the queue of every executor.
+// rounds runs one scheduling round for every executor.
 func (r *Runner) rounds(ctx context.Context) {
 	scanned := false
 	for _, e := range r.executors {
@@ -34,7 +34,7 @@ func (r *Runner) rounds(ctx context.Context) {
 	}
 }
 
-// round starts the jobs that can start now on one executor.
+// round starts the jobs of one executor that can start now.
 func (r *Runner) round(ctx context.Context, e *executor) error {
 	e.busy = false
 	limit := e.maxStarts()
@@ -47,14 +47,14 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	if err := r.jobs.Queue(ctx, e.Name(), scan.Visit); err != nil {
 		return err
 	}
-	held := r.leaveToPilots(e, scan)
+	held := r.leaveToWorkers(e, scan)
 	blocked := cmp.Or(r.blocked(e, scan.Waiting), e.whyUnseen())
 	if blocked != (eta.Reason{}) {
 		limit = 0
 	}
 	decision := e.share.Next(time.Now(), e.Name(), scan, limit)
 	for _, s := range decision.Start {
-		r.attend(ctx, e, s.ID, s.Lease, nil)
+		r.startJob(ctx, e, s.ID, s.Lease, nil)
 	}
 	for _, refusal := range decision.Impossible {
 		r.reject(ctx, e, refusal)
@@ -68,8 +68,8 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 			decision.Reasons[id] = reason
 		}
 	}
-	known := scan.Deep || blocked != (eta.Reason{}) // what blocks all jobs is shown at once
-	e.busy = len(decision.Impossible) > 0           // there may be more behind them
+	known := scan.Deep || blocked != (eta.Reason{}) // a reason that blocks all jobs is shown at once
+	e.busy = len(decision.Impossible) > 0           // there may be more after them
 	e.stale = !known || reason != (eta.Reason{})
 	if known {
 		e.scanned, e.reasons = time.Now(), decision.Reasons
@@ -79,22 +79,22 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 	return nil
 }
 
-// heldText is why jobs wait that hold took out of a scan.
-const heldText = "waiting for its turn: others of its kind wait for the cluster already, and will take it along"
+// heldText is the wait reason of jobs that leaveToWorkers took out of a scan.
+const heldText = "waiting in the queue: workers already waiting for the cluster will run it with similar jobs"
 
-// leaveToPilots takes jobs out of a scan that are better left to the pilots which wait for a
-// cluster, and returns them.
-func (r *Runner) leaveToPilots(e *executor, scan *schedule.Scan) (held []app.Waiting) {
+// leaveToWorkers removes from a scan the jobs that are better left to workers already
+// waiting for a cluster, and returns them.
+func (r *Runner) leaveToWorkers(e *executor, scan *schedule.Scan) (held []app.Waiting) {
 	if e.remote == nil {
 		return nil
 	}
-	left := map[pilotKind]int{}
+	left := map[workerKind]int{}
 	scan.Waiting = slices.DeleteFunc(scan.Waiting, func(w app.Waiting) bool {
-		k := pilotKind{Executor: e.Name(), User: schedule.User{Organization: w.Organization, Email: w.Email}, Class: w.Work.Class}
+		k := workerKind{Executor: e.Name(), User: schedule.User{Organization: w.Organization, Email: w.Email}, Class: w.Work.Class}
 		n, counted := left[k]
 		if !counted {
 			var any bool
-			if n, any = r.pilotCounts.Capacity(k); !any {
+			if n, any = r.workerCounts.Capacity(k); !any {
 				n = math.MaxInt
 			}
 		}
@@ -108,10 +108,9 @@ func (r *Runner) leaveToPilots(e *executor, scan *schedule.Scan) (held []app.Wai
 	return held
 }
 
-// attend makes an attempt of a job that has a slot, and gives it a goroutine. The
-// job is found if an earlier runner has claimed it, nil if it is still to be
-// claimed.
-func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l schedule.Lease, found *app.Job) {
+// startJob creates an attempt, with a goroutine, for a job that has a slot. found is the
+// job if an earlier runner claimed it, nil if it has yet to be claimed.
+func (r *Runner) startJob(ctx context.Context, e *executor, id app.JobID, l schedule.Lease, found *app.Job) {
 	a := &attempt{core: &r.core, executor: e, id: id, lease: l, hasSlot: true, stop: make(chan struct{}), gpuLost: make(chan struct{})}
 	e.running++
 	if e.remote != nil && e.running >= e.remote.MaxTasks() {
@@ -130,16 +129,16 @@ func (r *Runner) attend(ctx context.Context, e *executor, id app.JobID, l schedu
 	r.startAttempt(ctx, a, a.runNew)
 }
 
-// attendRow is attend for a job that an earlier runner has claimed for a pilot, which has
-// the slot.
-func (r *Runner) attendRow(ctx context.Context, e *executor, found *app.Job, p *pilot) {
+// adoptJob is like attend, for a job that an earlier runner claimed for a worker, which
+// holds the slot.
+func (r *Runner) adoptJob(ctx context.Context, e *executor, found *app.Job, p *worker) {
 	a := &attempt{core: &r.core, executor: e, id: found.ID, lease: p.lease, stop: make(chan struct{}), gpuLost: make(chan struct{})}
 	a.setJob(found)
 	p.join(a)
 	r.resumeAttempt(ctx, a)
 }
 
-// resumeAttempt begins an attempt that an earlier runner has claimed.
+// resumeAttempt starts an attempt for a job that an earlier runner claimed.
 func (r *Runner) resumeAttempt(ctx context.Context, a *attempt) {
 	a.unseen, a.claimed = true, true
 	a.executor.unseen++
@@ -150,7 +149,7 @@ func (r *Runner) resumeAttempt(ctx context.Context, a *attempt) {
 	r.startAttempt(ctx, a, a.runFound)
 }
 
-// startAttempt gives an attempt its goroutine.
+// startAttempt starts the attempt's goroutine.
 func (r *Runner) startAttempt(ctx context.Context, a *attempt, run func(context.Context)) {
 	r.active[a.id] = a
 	a.noteGPUFault()
@@ -160,7 +159,7 @@ func (r *Runner) startAttempt(ctx context.Context, a *attempt, run func(context.
 	})
 }
 
-// blocked says why none of the waiting jobs may be started, nothing if they may.
+// blocked returns why none of the waiting jobs can start, or no reason if they can.
 func (r *Runner) blocked(e *executor, waiting []app.Waiting) eta.Reason {
 	if len(waiting) == 0 {
 		return eta.Reason{}
@@ -169,9 +168,9 @@ func (r *Runner) blocked(e *executor, waiting []app.Waiting) eta.Reason {
 	if why != e.blocked {
 		e.blocked = why
 		if why == (eta.Reason{}) {
-			r.options.Log.Info().Str("executor", e.Name()).Msg("resumed starting jobs")
+			r.options.Log.Info().Str("executor", e.Name()).Msg("starting jobs again")
 		} else {
-			r.options.Log.Warn().Str("executor", e.Name()).Str("reason", why.Text).Msg("paused starting jobs")
+			r.options.Log.Warn().Str("executor", e.Name()).Str("reason", why.Text).Msg("no longer starting jobs")
 		}
 	}
 	return why
@@ -189,8 +188,8 @@ func (r *Runner) reject(ctx context.Context, e *executor, refusal schedule.Rejec
 	}
 }
 
-// publishReasons says why jobs wait: those in the queue and those that
-// executors hold back.
+// publishReasons publishes why jobs wait: those in the queue and those that executors
+// hold.
 func (r *Runner) publishReasons() {
 	reasons := map[app.JobID]eta.Reason{}
 	for _, e := range r.executors {

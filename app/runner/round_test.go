@@ -12,19 +12,19 @@ import (
 	"molrun/app/test/must"
 )
 
-// Impossible jobs fail, also while no job can start.
+// Impossible jobs fail even while no job can start.
 func TestImpossibleJobFails(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		disk := &gauge{why: "waiting for free disk space"}
 		w.options.Blocked = func() eta.Reason { return eta.Reason{Text: disk.shortage()} }
-		for i := range 40 { // more than one scan looks at
+		for i := range 40 { // more than one scan considers
 			w.submit(ann, fmt.Sprint("big", i), `{"gpus":2}`)
 		}
 		w.submit(ann, "small", `{}`)
-		w.executor.capacity.GPUs = []string{"GPU-a"} // the other device has been removed since
+		w.executor.capacity.GPUs = []string{"GPU-a"} // the other GPU has been removed in the meantime
 		w.start()
 		f := w.finished("big39").Failure
-		if f == nil || f.Code != app.FailedCannotStart || !strings.Contains(f.Message, "2 GPUs") || !strings.Contains(f.Message, "has 1 GPU ") {
+		if f == nil || f.Code != app.FailedCannotStart || !strings.Contains(f.Message, "2 GPUs") || !strings.Contains(f.Message, "has only 1 GPU ") {
 			t.Errorf("failure %+v", f)
 		}
 		disk.set("")
@@ -32,7 +32,7 @@ func TestImpossibleJobFails(t *testing.T) {
 	})
 }
 
-// gauge reports the disk space that a test sets.
+// gauge reports the disk shortage set by a test.
 type gauge struct {
 	mu  sync.Mutex
 	why string
@@ -65,7 +65,7 @@ func TestJobsWaitForDiskSpace(t *testing.T) {
 		for i := range 3 {
 			waiting = append(waiting, w.submit(ann, fmt.Sprint("waiting", i), `{}`))
 		}
-		time.Sleep(2 * time.Hour) // a running job goes on to its end
+		time.Sleep(2 * time.Hour) // a running job continues to its end
 		if r := w.job("running"); r.Status != app.Completed || w.executor.started(running) != 1 {
 			t.Errorf("the job that ran is %s", r.Status)
 		}

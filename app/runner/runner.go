@@ -1,23 +1,23 @@
-// Package runner decides which job runs next, prepares its directory, hands it
-// to an executor, watches it and collects its result.
+// Package runner decides which job runs next, prepares its directory, passes it to an
+// executor, watches it and collects its result.
 //
-// One goroutine, the loop, owns the slots and decides (loop.go). Every claimed
-// job has a goroutine of its own from the claim to the end (attempt.go), and
-// every executor one that polls its tasks (watcher.go). What is known of a
-// claimed job is in its directory and its record, so a runner may die at any
-// moment and the next one continues from there (recover.go).
+// One goroutine, the loop, owns the slots and makes the scheduling decisions (loop.go).
+// Every claimed job has its own goroutine from claim to end (attempt.go), and every
+// executor has one that polls its tasks (watcher.go). All state of a claimed job is in
+// its directory and its record, so a runner can die at any moment and the next one
+// continues from there (recover.go).
 //
-// Short rows of one batch share a process (pilot.go): the attempt that gets a slot claims
-// others, and all of them are handed to one pilot, which holds the slot until its last row
-// has ended. While no other user waits for the slot, it claims more for a minute. Each row
-// has its own attempt, goroutine, directory and end, so nothing else knows of pilots:
-// cancelling, retrying, recovering go by the row. A pilot that an earlier runner has
-// started gets no more rows; those that it never began go to the next. On a cluster, each
-// process of a pilot is a job there.
+// Short jobs of one batch share a worker process (worker.go): the attempt that
+// gets a slot claims further jobs, and all of them are handed to one worker, which holds
+// the slot until its last job has ended. While no other user waits for the slot, it
+// claims more for a minute. Each job has its own attempt, goroutine, directory and end,
+// so no other code depends on workers: canceling, retrying and recovering work on single
+// jobs. A worker started by an earlier runner gets no more jobs; those that it never began
+// go to the next worker. On a cluster, each process of a worker is a cluster job.
 //
 // A job's directory:
 //
-//	<attempt>/      one for each attempt, from 1 on; package task says what is in it;
+//	<attempt>/      one for each attempt, from 1 on; for its content see package task;
 //	                a link while the task runs on other machines (package result)
 //	<attempt>/work/ the program's current directory: in/ out/ tmp/ settings.json
 //	result/         what a completed job's program left in out/
@@ -42,25 +42,25 @@ type Runner struct {
 	core
 	executors []*executor
 
-	// Of the loop.
-	active   map[app.JobID]*attempt // the jobs that have a goroutine
+	// Owned by the loop.
+	active   map[app.JobID]*attempt // jobs that have a goroutine
 	orphaned map[app.JobID]bool     // claimed for an executor that is not configured
 }
 
-// New joins the parts of a runner.
+// New returns a runner for the given service, directories and executors.
 func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 	o = o.withDefaults()
 	r := &Runner{
 		core: core{
-			jobs:        jobs,
-			dirs:        dirs,
-			options:     o,
-			retained:    retained{dir: o.RetainedDir, keep: o.KeepFailed, now: o.Now, jobs: jobs, dirs: dirs},
-			workers:     make(chan struct{}, o.Workers),
-			events:      make(chan event, 256),
-			pilotCounts: newPilotCounts(),
-			attempts:    &sync.WaitGroup{},
-			writers:     &writers{},
+			jobs:         jobs,
+			dirs:         dirs,
+			options:      o,
+			retained:     retained{dir: o.RetainedDir, keep: o.KeepFailed, now: o.Now, jobs: jobs, dirs: dirs},
+			slots:        make(chan struct{}, o.Concurrency),
+			events:       make(chan event, 256),
+			workerCounts: newWorkerCounts(),
+			attempts:     &sync.WaitGroup{},
+			writers:      &writers{},
 		},
 		active:   map[app.JobID]*attempt{},
 		orphaned: map[app.JobID]bool{},
@@ -74,14 +74,14 @@ func New(jobs Jobs, dirs Dirs, executors []app.Executor, o Options) *Runner {
 	return r
 }
 
-// Run runs jobs until ctx ends, and returns when none of the runner's
-// goroutines remains. Tasks continue to run; the next runner finds them.
+// Run runs jobs until ctx ends, and returns when all of the runner's goroutines have
+// exited. Tasks continue to run; the next runner finds them.
 func (r *Runner) Run(ctx context.Context) error {
-	if r.options.PilotsDir != "" {
+	if r.options.WorkersDir != "" {
 		if disk, err := durable.OpenDisk(filepath.Dir(r.dirs.JobDir("any"))); err == nil {
 			defer disk.Close()
 			r.disk = disk
-			r.boot, _ = task.BootID() // "": results of a cluster are synced one by one
+			r.boot, _ = task.BootID() // if "", results from a cluster are synced one by one
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -95,14 +95,14 @@ func (r *Runner) Run(ctx context.Context) error {
 		if e.remote != nil {
 			log := r.options.Log.With().Str("executor", e.Name()).Logger()
 			others.Go(func() {
-				cleanUpHourly(ctx, log, "unused directories of attempts", func(ctx context.Context) error {
+				cleanUpHourly(ctx, log, "unused attempt directories", func(ctx context.Context) error {
 					return errors.Join(cleanUpRemote(ctx, r.jobs, e.remote.AttemptsDir()), cleanUpFolders(ctx, r.jobs, e.folders))
 				})
 			})
 		}
 	}
-	if r.options.PilotsDir != "" {
-		others.Go(func() { cleanUpHourly(ctx, r.options.Log, "directories of pilots", r.cleanUpAllPilots) })
+	if r.options.WorkersDir != "" {
+		others.Go(func() { cleanUpHourly(ctx, r.options.Log, "worker directories", r.cleanUpAllWorkers) })
 	}
 	if r.options.Quota != nil {
 		others.Go(func() { r.shareStorage(ctx) })

@@ -62,7 +62,7 @@ func TestStop(t *testing.T) {
 	tests := []struct {
 		name     string
 		s        script
-		state    app.Status // in which it is stopped
+		state    app.Status // status in which it is stopped
 		want     app.Status
 		code     app.FailureCode
 		attempts int

@@ -18,25 +18,25 @@ import (
 
 // script is the behavior of a task.
 type script struct {
-	waits      time.Duration // from Start to its process
-	why        string        // it waits
+	waits      time.Duration // time from Start until its process starts
+	why        string        // reason why it waits
 	runs       time.Duration
-	cause      app.Cause // "" if it is lost
+	cause      app.Cause // "" means lost
 	exitCode   int
-	stopTakes  time.Duration     // from Stop to its end
-	out        map[string]string // what it writes; nil is the number of its attempt
+	stopTakes  time.Duration     // time from Stop to its end
+	out        map[string]string // output files by name; nil means a file with the attempt number
 	log        string
 	warnings   []string
-	basis      string // of its progress
-	message    string // of the outcome
-	overMemory bool   // a process of it was killed
-	refuses    error  // of Start
+	basis      string // assign its progress
+	message    string // assign the outcome
+	overMemory bool   // one of its processes was killed
+	refuses    error  // assign Start
 	on         app.ClusterJob
 }
 
-// scripted is the executor of the tests. Its tasks run and end as scripts say. It
-// fails the test if two tasks of a job are alive at once, if more resources are in
-// use than exist, or if a task is started twice.
+// scripted is the executor of the tests. Its tasks run and end by scripts. It fails the
+// test if two tasks of a job are alive at once, if more resources are in use than exist,
+// or if a task is started twice.
 type scripted struct {
 	t        testing.TB
 	name     string
@@ -46,7 +46,7 @@ type scripted struct {
 
 	mu          sync.Mutex
 	tasks       map[string]*scriptedTask // by token
-	order       []app.JobID              // as started
+	order       []app.JobID              // in the order of their starts
 	unreachable bool
 	stops       int
 }
@@ -54,7 +54,7 @@ type scripted struct {
 type scriptedTask struct {
 	app.Task
 	script
-	begin, end time.Time // of the process
+	begin, end time.Time // assign the process
 	cause      app.Cause
 }
 
@@ -83,7 +83,7 @@ func (s *scripted) Start(_ context.Context, t app.Task) (app.Handle, error) {
 	return app.Handle("handle of " + t.Token), s.write(t, p)
 }
 
-// check checks all tasks that are alive.
+// check checks all live tasks.
 func (s *scripted) check(now time.Time) {
 	var used placement.Resources
 	jobs, devices := map[app.JobID]bool{}, map[string]bool{}

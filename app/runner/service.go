@@ -11,7 +11,7 @@ import (
 	"molrun/app/runner/result"
 )
 
-// Jobs is what the runner needs of app.Runs.
+// Jobs is the part of app.Runs that the runner uses.
 type Jobs interface {
 	Claims(ctx context.Context) ([]app.Claimed, error)
 	Propagate(ctx context.Context) error
@@ -31,7 +31,7 @@ type Jobs interface {
 	SetWaitReasons(reasons map[app.JobID]eta.Reason)
 	Lines(ctx context.Context, executor string, most int) ([]app.QueueLine, error)
 	History(ctx context.Context, class string) (*eta.History, error)
-	Left(id app.JobID) (seconds float64, basis string, runs bool)
+	RemainingTime(id app.JobID) (seconds float64, basis string, runs bool)
 	SetQueueForecast(executor string, o app.QueueForecast)
 	AlgorithmOf(ctx context.Context, j *app.Job) (*algorithm.File, error)
 	PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error)
@@ -42,7 +42,7 @@ type Jobs interface {
 
 var _ Jobs = (*app.Runs)(nil)
 
-// Dirs is what the runner needs of package blobs.
+// Dirs is the part of package blobs that the runner uses.
 type Dirs interface {
 	JobDir(id app.JobID) string
 	result.Manifests

@@ -20,17 +20,17 @@ import (
 
 const cleanUpEvery = time.Hour
 
-// cleanUpHourly cleans up at once and then every hour until ctx ends.
+// cleanUpHourly cleans up immediately and then every hour until ctx ends.
 func cleanUpHourly(ctx context.Context, log zerolog.Logger, what string, cleanUp func(context.Context) error) {
 	for ctx.Err() == nil {
 		if err := cleanUp(ctx); err != nil && ctx.Err() == nil {
-			log.Warn().Err(err).Msg(what + " can't be removed; will try again")
+			log.Warn().Err(err).Msg(what + ": cleanup failed; retrying in 1h")
 		}
 		sleep(ctx, cleanUpEvery)
 	}
 }
 
-// claimedAttempts returns the current attempts of all claimed jobs.
+// claimedAttempts returns the current attempt number of every claimed job.
 func claimedAttempts(ctx context.Context, jobs Jobs) (map[app.JobID]int, error) {
 	claims, err := jobs.Claims(ctx)
 	attempts := make(map[app.JobID]int, len(claims))
@@ -40,9 +40,9 @@ func claimedAttempts(ctx context.Context, jobs Jobs) (map[app.JobID]int, error) 
 	return attempts, err
 }
 
-// cleanUpRemote removes directories in a folder shared with a cluster that no
-// claimed job needs, as a crash leaves them. It lists the directories before it
-// reads the claims, so those of later claims are not among them.
+// cleanUpRemote removes the attempt directories, in a folder shared with a cluster, that
+// no claimed job needs, such as those left by a crash. It lists the directories before it
+// reads the claims, so that directories of later claims are not among them.
 func cleanUpRemote(ctx context.Context, jobs Jobs, dir string) error {
 	found, err := attemptsIn(dir)
 	current, unread := claimedAttempts(ctx, jobs)
@@ -55,26 +55,26 @@ func cleanUpRemote(ctx context.Context, jobs Jobs, dir string) error {
 				err = errors.Join(err, result.RemoveTree(filepath.Join(dir, string(job), strconv.Itoa(n))))
 			}
 		}
-		os.Remove(filepath.Join(dir, string(job))) // fails while there is an attempt
+		os.Remove(filepath.Join(dir, string(job))) // fails while an attempt remains
 	}
 	return err
 }
 
-// cleanUpAllPilots cleans up after the pilots of all executors.
-func (r *Runner) cleanUpAllPilots(ctx context.Context) (err error) {
+// cleanUpAllWorkers cleans up after the workers of every executor.
+func (r *Runner) cleanUpAllWorkers(ctx context.Context) (err error) {
 	for _, e := range r.executors {
-		if pilots, ok := e.Executor.(app.Pilots); ok {
-			err = errors.Join(err, r.cleanUpPilots(ctx, r.pilotsDir(e), pilots))
+		if workers, ok := e.Executor.(app.Workers); ok {
+			err = errors.Join(err, r.cleanUpWorkers(ctx, r.workersDir(e), workers))
 		}
 	}
 	return err
 }
 
-// cleanUpPilots removes directories of dead pilots, as a crash leaves them. Nothing in them
-// is needed once the process has exited. Those of claimed jobs stay: they are continued,
-// perhaps a moment later. The directories are listed before, so those of later claims are not
-// among them.
-func (r *Runner) cleanUpPilots(ctx context.Context, parent string, pilots app.Pilots) error {
+// cleanUpWorkers removes the directories of dead workers that a crash left. Nothing in them
+// is needed once the process has exited. Those of claimed jobs stay: such workers are
+// resumed, possibly a moment later. The directories are listed first, so that those of
+// later claims are not among them.
+func (r *Runner) cleanUpWorkers(ctx context.Context, parent string, workers app.Workers) error {
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -85,22 +85,22 @@ func (r *Runner) cleanUpPilots(ctx context.Context, parent string, pilots app.Pi
 	}
 	needed := map[string]bool{}
 	for _, j := range active {
-		needed[j.Private.Pilot] = true
+		needed[j.Private.Worker] = true
 	}
 	for _, e := range entries {
 		id, _, _ := strings.Cut(e.Name(), "-")
-		if needed[id] || r.pilotCounts.Has(id) || ctx.Err() != nil {
+		if needed[id] || r.workerCounts.Has(id) || ctx.Err() != nil {
 			continue
 		}
 		dir := filepath.Join(parent, e.Name())
-		if gone, unknown := pilots.ShutdownPilot(ctx, dir); gone && unknown == nil {
+		if gone, unknown := workers.ShutdownWorker(ctx, dir); gone && unknown == nil {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}
 	return err
 }
 
-// cleanUpFolders removes copies of algorithms' folders that no claimed job needs.
+// cleanUpFolders removes copies of algorithm folders that no claimed job needs.
 func cleanUpFolders(ctx context.Context, jobs Jobs, folders *folder.Store) error {
 	needed := map[string]bool{}
 	active, err := jobs.Active(ctx)
@@ -114,8 +114,8 @@ func cleanUpFolders(ctx context.Context, jobs Jobs, folders *folder.Store) error
 	return err
 }
 
-// attemptsIn lists the directories of attempts by job, as far as they can be
-// read. Anything with another name is not ours.
+// attemptsIn lists the readable attempt directories by job. Entries with other names are
+// not ours.
 func attemptsIn(dir string) (map[app.JobID][]int, error) {
 	jobs, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

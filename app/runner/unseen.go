@@ -12,21 +12,21 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// seenInside are folders that programs see in every sandbox; there, a file that is missing
-// is missing.
-var seenInside = []string{"/tmp", "/var/tmp", "/proc", "/dev", "/sys"}
+// sandboxDirs lists folders that programs see in every sandbox: a file missing there does
+// not exist.
+var sandboxDirs = []string{"/tmp", "/var/tmp", "/proc", "/dev", "/sys"}
 
-// unseen returns a hint, to be appended to the sentence about a failure, where a program
-// in a sandbox says in line that a file is not there which it would not see. It does not look whether
-// there is one on the machine, because users write such lines as well.
-func unseen(j *app.Job, o *app.Outcome, alg *algorithm.File, line string) string {
-	path, box := results.MissingPath(line), protocol.Box(o.Isolation)
+// hiddenFileHint returns a hint to append to a failure message, if line is the complaint of a
+// sandboxed program about a missing file that the sandbox hides. It does not check
+// whether the file exists on the machine, because users write such lines as well.
+func hiddenFileHint(j *app.Job, o *app.Outcome, alg *algorithm.File, line string) string {
+	path, box := results.MissingPath(line), protocol.SandboxOf(o.Isolation)
 	if path == "" || box == "" || alg == nil {
 		return ""
 	}
-	reach := alg.Reach()
-	seen := slices.Concat(seenInside, reach.Read)
-	if box == protocol.Bubblewrap { // a container has the system of its image
+	reach := alg.AccessibleSandbox()
+	seen := slices.Concat(sandboxDirs, reach.Read)
+	if box == protocol.Bubblewrap { // a container has the system files of its image
 		if seen = slices.Concat(seen, reach.Named); task.SystemShows(path) {
 			return ""
 		}
@@ -35,6 +35,6 @@ func unseen(j *app.Job, o *app.Outcome, alg *algorithm.File, line string) string
 	if slices.ContainsFunc(seen, below) || strings.Contains(path, string(j.ID)) {
 		return ""
 	}
-	return " Programs see only the job's files and what their algorithm file lists: if " + path +
+	return " Programs can access only the job's files and the paths listed in their algorithm file: if " + path +
 		" is yours, upload it and name it in a setting; an administrator can list it under [sandbox]."
 }

@@ -37,9 +37,9 @@ func TestUnseenDependsOnTheSandbox(t *testing.T) {
 		{"none", "/etc/xyz", false},
 		{"", "/etc/xyz", false},
 	} {
-		if got := unseen(j, &app.Outcome{Isolation: tt.isolation}, a, "cat: "+tt.path+": No such file or directory"); (got != "") != tt.hint {
+		if got := hiddenFileHint(j, &app.Outcome{Isolation: tt.isolation}, a, "cat: "+tt.path+": No such file or directory"); (got != "") != tt.hint {
 			t.Errorf("%s in %q: %q", tt.path, tt.isolation, got)
 		}
 	}
-	must.Equal(t, "of an unknown algorithm", unseen(j, &app.Outcome{Isolation: "bubblewrap"}, nil, "cat: /etc/xyz: No such file or directory"), "")
+	must.Equal(t, "of an unknown algorithm", hiddenFileHint(j, &app.Outcome{Isolation: "bubblewrap"}, nil, "cat: /etc/xyz: No such file or directory"), "")
 }

@@ -7,7 +7,7 @@ import (
 	"molrun/app"
 )
 
-// stopEvery is how often an executor is asked again to stop a task.
+// stopEvery is how often the request to stop a task is repeated.
 const stopEvery = 5 * time.Second
 
 // watch follows the task until it has exited.
@@ -22,12 +22,12 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 		case n := <-news:
 			a.noteClusterJob(n.Cluster)
 			switch {
-			case n.silent:
-				a.noticeSilence(ctx, n.why)
+			case n.unresponsive:
+				a.reportUnresponsive(ctx, n.why)
 			case n.State == app.TaskEnded || n.State == app.TaskLost:
 				return n.TaskStatus
 			default:
-				a.notice(ctx, n.TaskStatus)
+				a.reportStatus(ctx, n.TaskStatus)
 			}
 		case <-stop:
 			stop = nil
@@ -44,23 +44,23 @@ func (a *attempt) watch(ctx context.Context) app.TaskStatus {
 	}
 }
 
-// follow begins to follow the task and returns the channel of its news.
-func (a *attempt) follow() <-chan news {
-	if a.pilot != nil {
-		return a.pilot.follow(a)
+// follow starts following the task and returns the channel of its status updates.
+func (a *attempt) follow() <-chan statusUpdate {
+	if a.worker != nil {
+		return a.worker.follow(a)
 	}
 	return a.executor.watcher.watchTask(a.task())
 }
 
 func (a *attempt) unfollow() {
-	if a.pilot != nil {
-		a.pilot.forgetRow(a)
+	if a.worker != nil {
+		a.worker.forgetJob(a)
 		return
 	}
 	a.executor.watcher.remove(a.id)
 }
 
-// noteClusterJob notes which job of the cluster runs the task.
+// noteClusterJob records which cluster job runs the task.
 func (a *attempt) noteClusterJob(c app.ClusterJob) {
 	if c == a.cluster || c.Job == "" {
 		return
@@ -69,9 +69,9 @@ func (a *attempt) noteClusterJob(c app.ClusterJob) {
 	a.log = a.log.With().Str("slurm", c.Job).Str("node", c.Node).Str("partition", c.Partition).Logger()
 }
 
-// noticeSilence says why there is no news of a task that was not seen running.
-func (a *attempt) noticeSilence(ctx context.Context, why string) {
-	text := "the cluster does not answer; it is asked again until it does"
+// reportUnresponsive reports why there is no status of a task that was not seen running.
+func (a *attempt) reportUnresponsive(ctx context.Context, why string) {
+	text := "the cluster is not responding; retrying"
 	if why != "" {
 		text = "waiting for the cluster" + why
 	}
@@ -80,8 +80,8 @@ func (a *attempt) noticeSilence(ctx context.Context, why string) {
 	}
 }
 
-// notice passes on how a live task stands.
-func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
+// reportStatus passes on the status of a live task.
+func (a *attempt) reportStatus(ctx context.Context, s app.TaskStatus) {
 	if s.State == app.TaskStarting {
 		if a.started {
 			a.log.Warn().Str("reason", s.Reason).Msg("executor no longer sees a running task; checking again")
@@ -106,16 +106,15 @@ func (a *attempt) notice(ctx context.Context, s app.TaskStatus) {
 	}
 }
 
-// stopTask asks the executor to stop the task and returns the time to ask
-// again.
+// stopTask asks the executor to stop the task and returns a timer for the next request.
 func (a *attempt) stopTask(ctx context.Context) <-chan time.Time {
 	callCtx, cancel := context.WithTimeout(ctx, a.executor.timeout)
 	defer cancel()
 	if err := a.executor.Stop(callCtx, a.task()); err != nil && ctx.Err() == nil {
 		a.log.Warn().Err(err).Msg("executor could not stop a task; retrying")
 	}
-	if a.pilot != nil {
-		a.pilot.wake()
+	if a.worker != nil {
+		a.worker.wake()
 	}
 	a.executor.watcher.expect(a.id)
 	return time.After(stopEvery)

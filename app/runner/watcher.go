@@ -11,32 +11,33 @@ import (
 	"molrun/app"
 )
 
-// watcher polls the tasks of one executor and hands the news to their attempts.
+// watcher polls the tasks of one executor and delivers status updates to their attempts.
 type watcher struct {
 	executor app.Executor
 	poll     Poll
-	timeout  time.Duration // of one call
+	timeout  time.Duration // assign one call
 	log      zerolog.Logger
-	woken    chan struct{} // there is a new task, or one about to change
+	woken    chan struct{} // signals a new task, or one about to change
 
 	mu    sync.Mutex
 	tasks map[app.JobID]*watched
 }
 
-// watched is a task under watch.
+// watched is a task being watched.
 type watched struct {
 	task  app.Task
-	news  chan news // holds the latest
-	since time.Time // when it last changed
-	due   time.Time // when it is polled next
-	last  *news
+	news  chan statusUpdate // holds only the latest
+	since time.Time         // time of the last change
+	due   time.Time         // time of the next poll
+	last  *statusUpdate
 }
 
-// news is what the executor says of a task, or that it does not answer.
-type news struct {
+// statusUpdate is a task's status as the executor reports it, or that the executor does not
+// respond.
+type statusUpdate struct {
 	app.TaskStatus
-	silent bool
-	why    string // it is silent, to be appended; "": unknown
+	unresponsive bool
+	why          string // why it is silent, as a suffix for a message; "" if unknown
 }
 
 func newWatcher(e app.Executor, poll Poll, timeout time.Duration, log zerolog.Logger) *watcher {
@@ -50,11 +51,11 @@ func newWatcher(e app.Executor, poll Poll, timeout time.Duration, log zerolog.Lo
 	}
 }
 
-// watchTask watches a task and returns the channel of its news, which holds only the
-// latest. The task is polled at once.
-func (w *watcher) watchTask(t app.Task) <-chan news {
+// watchTask starts watching a task and returns the channel of its status updates, which
+// holds only the latest. The task is polled at once.
+func (w *watcher) watchTask(t app.Task) <-chan statusUpdate {
 	now := time.Now()
-	entry := &watched{task: t, news: make(chan news, 1), since: now, due: now}
+	entry := &watched{task: t, news: make(chan statusUpdate, 1), since: now, due: now}
 	w.mu.Lock()
 	w.tasks[t.Job] = entry
 	w.mu.Unlock()
@@ -62,14 +63,14 @@ func (w *watcher) watchTask(t app.Task) <-chan news {
 	return entry.news
 }
 
-// remove ends the watch.
+// remove stops watching a task.
 func (w *watcher) remove(id app.JobID) {
 	w.mu.Lock()
 	delete(w.tasks, id)
 	w.mu.Unlock()
 }
 
-// expect says that the task is about to change.
+// expect has the task polled soon, because it is about to change.
 func (w *watcher) expect(id app.JobID) {
 	w.mu.Lock()
 	if entry := w.tasks[id]; entry != nil {
@@ -87,7 +88,7 @@ func (w *watcher) wake() {
 	}
 }
 
-// run polls until ctx ends.
+// run polls tasks until ctx ends.
 func (w *watcher) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		entries, wait := w.due(time.Now())
@@ -103,8 +104,8 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// due returns the tasks to poll now, or how long to wait for the first. Tasks
-// that are due soon are polled too: one call for all is cheaper.
+// due returns the tasks to poll now, or how long to wait for the first. Tasks that are
+// due soon are included: one call for all is cheaper.
 func (w *watcher) due(now time.Time) ([]*watched, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,8 +128,8 @@ func (w *watcher) pause(entry *watched, now time.Time) time.Duration {
 	return min(max(now.Sub(entry.since)/10, w.poll.Min), w.poll.Max)
 }
 
-// pollTasks polls the tasks. If the executor can't answer, nothing is known but that: it
-// is asked again after the longest pause.
+// pollTasks polls the tasks. If the executor does not respond, their status is unknown,
+// and they are polled again after the longest pause.
 func (w *watcher) pollTasks(ctx context.Context, entries []*watched) {
 	tasks := make([]app.Task, len(entries))
 	for i, entry := range entries {
@@ -149,17 +150,17 @@ func (w *watcher) pollTasks(ctx context.Context, entries []*watched) {
 	now := time.Now()
 	for i, entry := range entries {
 		if !known {
-			entry.deliver(news{silent: true, why: said(err)}, now)
+			entry.deliver(statusUpdate{unresponsive: true, why: unavailableSuffix(err)}, now)
 			entry.due = now.Add(w.poll.Max)
 			continue
 		}
-		entry.deliver(news{TaskStatus: statuses[i]}, now)
+		entry.deliver(statusUpdate{TaskStatus: statuses[i]}, now)
 		entry.due = now.Add(w.pause(entry, now))
 	}
 }
 
-// deliver hands on what is new.
-func (w *watched) deliver(n news, now time.Time) {
+// deliver sends n unless it changes nothing.
+func (w *watched) deliver(n statusUpdate, now time.Time) {
 	if w.last != nil && reflect.DeepEqual(*w.last, n) {
 		return
 	}
@@ -168,7 +169,7 @@ func (w *watched) deliver(n news, now time.Time) {
 	}
 	w.last = &n
 	select {
-	case <-w.news: // older than this
+	case <-w.news: // drop an older update
 	default:
 	}
 	w.news <- n

@@ -33,7 +33,7 @@ import (
 
 const gib = 1 << 30
 
-// simFile is the algorithm of the tests. Scripts decide how its tasks go.
+// simFile is the algorithm of the tests. Scripts determine how its tasks run.
 const simFile = `
 format = 1
 type = "sim"
@@ -89,8 +89,8 @@ var (
 	chief = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
 )
 
-// world is a service on a real store and real files with one executor. Its clock
-// is that of the test's bubble, which jumps ahead when every goroutine waits.
+// world is a service on a real store and real files with one executor. Its clock is the
+// clock of the test's bubble, which jumps ahead when every goroutine waits.
 type world struct {
 	*app.Service
 	t        testing.TB
@@ -98,9 +98,9 @@ type world struct {
 	store    *storage.Store
 	files    *blobs.Dir
 	executor *scripted
-	front    app.Executor // executor, or what wraps it
+	front    app.Executor // executor, or a wrapper of it
 	options  Options
-	jobs     Jobs // what runners use: the service, unless a test wraps it
+	jobs     Jobs // service used by runners; a test can wrap it
 }
 
 // bubble runs a test with its own world in a synctest bubble.
@@ -135,8 +135,8 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// scratch returns a directory in memory if the machine has one: the tests are
-// about the order of events, not about the speed of a disk.
+// scratch returns an in-memory directory if the machine has one: the tests check the
+// order of events, not the speed of a disk.
 func scratch(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "runner-test-")
@@ -147,7 +147,7 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// catalogue has one algorithm.
+// catalogue returns a catalogue with one algorithm.
 func (w *world) catalogue(definition string) *algorithm.Catalogue {
 	w.t.Helper()
 	a, mistakes := algorithm.Parse("test.toml", []byte(definition))
@@ -164,7 +164,8 @@ func (w *world) service(definition string) *app.Service {
 	return w.serviceWith(definition, nil)
 }
 
-// serviceWith is service for a machine whose number of GPUs can change, unless it is nil.
+// serviceWith is like service, for a machine whose number of GPUs can change, unless gpus
+// is nil.
 func (w *world) serviceWith(definition string, gpus func() int) *app.Service {
 	w.t.Helper()
 	s, err := app.NewService(w.store, w.files, w.catalogue(definition), app.Options{
@@ -178,7 +179,7 @@ func (w *world) serviceWith(definition string, gpus func() int) *app.Service {
 
 func isDir(path string) bool { return result.IsDir(path) }
 
-// start starts a runner and returns a function that ends it.
+// start starts a runner and returns a function that stops it.
 func (w *world) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := New(w.jobs, w.files, []app.Executor{w.front}, w.options)
@@ -253,8 +254,8 @@ func (w *world) job(name string) record {
 	return w.read(rec)
 }
 
-// until waits until the job has one of the statuses. A request does not notice a
-// change that happened before it, so the first ones are short.
+// until waits until the job has one of the statuses. A request does not detect a change
+// that happened before it, so the first ones are short.
 func (w *world) until(name string, states ...app.Status) record {
 	w.t.Helper()
 	wait := time.Millisecond
@@ -286,8 +287,8 @@ func (w *world) text(path string) string {
 	return must.Read(w.t, path)
 }
 
-// checkResult fails unless the job's files are as its manifest says, and returns
-// their content by name.
+// checkResult fails unless the job's files match its manifest, and returns their content
+// by name.
 func (w *world) checkResult(id app.JobID) map[string]string {
 	w.t.Helper()
 	m, err := w.files.Manifest(id)

@@ -12,14 +12,14 @@ import (
 	"molrun/app/task"
 )
 
-// shareEvery is how often running tasks are told what they may still write.
+// shareEvery is how often the write limits of running tasks are updated.
 const shareEvery = 5 * time.Second
 
-// writers are the attempts whose tasks may write. Those of one user share a storage quota:
-// each task measures what it has written, and is told how much it may in all.
+// writers holds the attempts whose tasks can write. Tasks of one user share a storage
+// quota: each measures what it has written, and is given its total limit.
 type writers struct {
 	mu  sync.Mutex
-	all map[*attempt]int64 // with what it was told last
+	all map[*attempt]int64 // with the last limit written for each
 }
 
 // add adds an attempt until done is called.
@@ -37,16 +37,17 @@ func (w *writers) add(a *attempt) (done func()) {
 	}
 }
 
-// last returns what an attempt was told last, false if it no longer writes.
-func (w *writers) last(a *attempt) (share int64, writes bool) {
+// lastShare returns the last limit written for an attempt. It returns false if the attempt no
+// longer writes.
+func (w *writers) lastShare(a *attempt) (share int64, writes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	share, writes = w.all[a]
 	return share, writes
 }
 
-// told notes what an attempt was told.
-func (w *writers) told(a *attempt, share int64) {
+// recordShare records the limit written for an attempt.
+func (w *writers) recordShare(a *attempt, share int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, writes := w.all[a]; writes {
@@ -54,8 +55,8 @@ func (w *writers) told(a *attempt, share int64) {
 	}
 }
 
-// within returns the attempts whose user or organization has a quota of storage.
-func (w *writers) within(of quota.Of) (some []*attempt) {
+// withQuota returns the attempts whose user or organization has a storage quota.
+func (w *writers) withQuota(of quota.Of) (some []*attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for a := range w.all {
@@ -69,12 +70,12 @@ func (w *writers) within(of quota.Of) (some []*attempt) {
 	return some
 }
 
-// writing returns the attempt as one that has written so many bytes.
+// writing describes the attempt as having written that many bytes.
 func (a *attempt) writing(bytes int64) app.Writing {
 	return app.Writing{Organization: a.lease.User.Organization, Email: a.lease.User.Email, Bytes: bytes}
 }
 
-// shareStorage tells running tasks what they may write, until ctx ends.
+// shareStorage updates the write limits of running tasks until ctx ends.
 func (c *core) shareStorage(ctx context.Context) {
 	for ctx.Err() == nil {
 		sleep(ctx, shareEvery)
@@ -87,13 +88,13 @@ func (c *core) shareStorage(ctx context.Context) {
 func (c *core) shareStorageOnce(ctx context.Context) error {
 	var some []*attempt
 	var writing []app.Writing
-	for _, a := range c.writers.within(c.options.Quota) {
+	for _, a := range c.writers.withQuota(c.options.Quota) {
 		bytes, err := task.ReadWritten(a.dir)
 		switch {
 		case err == nil:
 			some, writing = append(some, a), append(writing, a.writing(bytes))
-		case !errors.Is(err, fs.ErrNotExist): // else nothing was measured yet
-			c.options.Log.Warn().Err(err).Str("job", string(a.id)).Msg("could not read what a job has written; retrying")
+		case !errors.Is(err, fs.ErrNotExist): // otherwise nothing was measured yet
+			c.options.Log.Warn().Err(err).Str("job", string(a.id)).Msg("could not read how much a job has written; retrying")
 		}
 	}
 	if len(some) == 0 {
@@ -106,14 +107,14 @@ func (c *core) shareStorageOnce(ctx context.Context) error {
 		return err
 	}
 	for i, a := range some {
-		if last, writes := c.writers.last(a); !writes || last == shares[i] {
+		if last, writes := c.writers.lastShare(a); !writes || last == shares[i] {
 			continue
 		}
-		if unwritten := task.WriteShare(a.dir, shares[i]); unwritten != nil {
+		if unwritten := task.WriteQuota(a.dir, shares[i]); unwritten != nil {
 			err = errors.Join(err, unwritten)
 			continue
 		}
-		c.writers.told(a, shares[i])
+		c.writers.recordShare(a, shares[i])
 	}
 	return err
 }

@@ -13,7 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestRunningJobsAreToldWhatOthersHaveLeft has two jobs of ann, who has a quota, and one of bob.
+// TestRunningJobsAreToldWhatOthersHaveLeft has two jobs of ann, who has a quota, and one
+// of bob.
 func TestRunningJobsAreToldWhatOthersHaveLeft(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.options.Quota = func(_, user string) quota.Quota {
@@ -43,7 +44,7 @@ func TestRunningJobsAreToldWhatOthersHaveLeft(t *testing.T) {
 			must.Equal(t, "what "+name+" is told", w.text(filepath.Join(dirs[name], task.ShareFile)), fmt.Sprintf("{\n  \"protocol\": 1,\n  \"bytes\": %d\n}\n", share))
 		}
 		if task.Exists(dirs["c"], task.ShareFile) {
-			t.Error("a job without a quota is told of one")
+			t.Error("a job without a quota has a limit")
 		}
 	})
 }

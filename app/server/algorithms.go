@@ -20,28 +20,29 @@ import (
 	"molrun/web"
 )
 
-// offer reads the algorithm files of the site, at the start and again.
+// offer manages the algorithms on offer. It reads the site's algorithm files at startup
+// and on reload.
 type offer struct {
 	config    config.Config
 	log       zerolog.Logger
 	fixed     bool                 // there are no files
-	catalogue *algorithm.Catalogue // what is on offer
-	keep      func()               // makes copies of the folders of what is on offer
+	catalogue *algorithm.Catalogue // algorithms on offer
+	keep      func()               // copies the folders of the algorithms on offer
 
-	mu   sync.Mutex // held while files are read
+	mu   sync.Mutex // held while reading files
 	last web.AlgorithmsRead
 }
 
-// readFiles reads the site's files. Those that were read before stay as they were
-// where their files have errors now.
+// readFiles reads the site's files. For a file that now has errors, it keeps the
+// previously read version.
 func (o *offer) readFiles(before []*algorithm.File) (*algorithm.Catalogue, error) {
 	read := web.AlgorithmsRead{ReadAt: unit.At(time.Now()), Mistakes: []web.AlgorithmMistake{}}
 	read.Added, read.Changed, read.Removed = []string{}, []string{}, []string{}
-	next, err := builtin.Again(o.config.Algorithms, o.config.Catalogue, before, func(m algorithm.Mistake, kept *algorithm.File) {
+	next, err := builtin.Reload(o.config.Algorithms, o.config.Catalogue, before, func(m algorithm.Mistake, kept *algorithm.File) {
 		mistake := web.AlgorithmMistake{File: m.File, Line: m.Line, Message: m.Msg}
-		what := "algorithm file left out: "
+		what := "skipped algorithm file: "
 		if kept != nil {
-			mistake.Kept, what = kept.Type+" "+kept.Version, "algorithm file with a mistake; what it said before stays: "
+			mistake.Kept, what = kept.Type+" "+kept.Version, "invalid algorithm file; keeping the previous version: "
 		}
 		read.Mistakes = append(read.Mistakes, mistake)
 		o.log.Error().Str("file", m.File).Int("line", m.Line).Str("kept", mistake.Kept).Msg(what + m.Msg)
@@ -50,7 +51,7 @@ func (o *offer) readFiles(before []*algorithm.File) (*algorithm.Catalogue, error
 		return nil, err
 	}
 	if before != nil {
-		read.Added, read.Changed, read.Removed = compareOffers(before, next.Own())
+		read.Added, read.Changed, read.Removed = compareOffers(before, next.ReadNow())
 	}
 	o.last = read
 	return next, nil
@@ -80,18 +81,18 @@ func compareOffers(before, after []*algorithm.File) (added, changed, removed []s
 	return added, changed, removed
 }
 
-// reload reads the site's files again and offers what they say from now on.
-// Jobs that were submitted keep what they were submitted with.
+// reload reads the site's files again and offers the new versions from now on. Submitted
+// jobs keep the versions they were submitted with.
 func (o *offer) reload() (web.AlgorithmsRead, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.fixed {
-		return web.AlgorithmsRead{}, fault.Errorf(fault.Unavailable, "this service reads no algorithm files")
+		return web.AlgorithmsRead{}, fault.Errorf(fault.Unavailable, "this service does not read algorithm files")
 	}
-	next, err := o.readFiles(o.catalogue.Own())
+	next, err := o.readFiles(o.catalogue.ReadNow())
 	if err != nil {
 		o.log.Error().Err(err).Msg("could not read the algorithm files; keeping the previous ones")
-		return web.AlgorithmsRead{}, fault.Errorf(fault.Invalid, "%v; what was on offer stays", fault.Text(err))
+		return web.AlgorithmsRead{}, fault.Errorf(fault.Invalid, "%v; keeping the previous algorithms", fault.Text(err))
 	}
 	o.catalogue.Replace(next)
 	o.keep()
@@ -101,14 +102,14 @@ func (o *offer) reload() (web.AlgorithmsRead, error) {
 	return read, nil
 }
 
-// lastRead returns what became of the files when they were read last.
+// lastRead returns the outcome of the last read of the files.
 func (o *offer) lastRead() web.AlgorithmsRead {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.last
 }
 
-// reloadOnHangup looks at the files of certificate and algorithms at each hangup.
+// reloadOnHangup reloads the certificate and the algorithm files on each SIGHUP.
 func (o *offer) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal, cert *host.Certificate, note func(audit.Entry)) {
 	for {
 		select {
@@ -129,8 +130,9 @@ func (o *offer) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal, cer
 	}
 }
 
-// heldBy adds to the error of a data directory that is in use where its service is.
-func heldBy(ctx context.Context, err error, data string, listener func(context.Context) (string, error)) error {
+// addRunningService adds the address of the running service to the error for a data directory in
+// use.
+func addRunningService(ctx context.Context, err error, data string, listener func(context.Context) (string, error)) error {
 	if !errors.Is(err, fault.Unavailable) {
 		return err
 	}

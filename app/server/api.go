@@ -28,9 +28,9 @@ import (
 	"molrun/web/respond"
 )
 
-// server makes the server of the API with the bounds of the configuration. The
-// handler checks headers again, where the answer can say what is wrong; the bound
-// of the server is only for headers far beyond it.
+// server returns the HTTP server of the API with the configured limits. The handler
+// checks headers again and can report what is wrong; the server's limit only stops
+// headers far above that.
 func (s *service) server(handler http.Handler) *http.Server {
 	l := s.config.Limits
 	server := edge.Server(handler)
@@ -49,12 +49,12 @@ func (s *service) server(handler http.Handler) *http.Server {
 	return server
 }
 
-// bounds are those of the connections.
+// bounds returns the limits on connections.
 func (s *service) bounds() edge.Bounds {
 	return edge.Bounds{Connections: s.config.Limits.Connections, Trusted: s.config.Proxy.Trusted}
 }
 
-// serveAPI serves HTTPS if there is a certificate.
+// serveAPI serves HTTPS if there is a certificate, and otherwise HTTP.
 func serveAPI(api *http.Server, listener net.Listener, cert *host.Certificate) error {
 	if cert == nil {
 		return api.Serve(listener)
@@ -63,7 +63,7 @@ func serveAPI(api *http.Server, listener net.Listener, cert *host.Certificate) e
 	return api.ServeTLS(listener, "", "")
 }
 
-// handler joins the API and the links to files.
+// handler combines the API and the links to files.
 func (s *service) handler(stopping context.Context, version string, submissions *limit.Slots) http.Handler {
 	l := s.config.Limits
 	linked := blobs.Handler(s.files, struct {
@@ -111,9 +111,9 @@ func (s *service) handler(stopping context.Context, version string, submissions 
 	})
 	policy := edge.Policy{
 		MaxHeader: int(l.Header), Trusted: s.config.Proxy.Trusted, Origins: s.config.CORS.Origins,
-		SignIn: edge.SignIn{Header: s.config.SignIn.Header, Proxies: s.config.SignIn.Proxies}, Strangers: s.bounds().Strangers(),
+		SignIn: edge.SignIn{Header: s.config.SignIn.Header, Proxies: s.config.SignIn.Proxies}, MaxAnonymous: s.bounds().MaxAnonymous(),
 	}
-	return inOtherWords(s, web.Outer(policy.Wrap(api), policy.Wrap(linked), s.log), version)
+	return withAlternativeAPIs(s, web.Outer(policy.Wrap(api), policy.Wrap(linked), s.log), version)
 }
 
 // watch adds the sources of metrics.
@@ -135,13 +135,13 @@ func (s *service) watch(follower *follow.Follower, submissions *limit.Slots) {
 	s.metrics.Watch(sources)
 }
 
-// example returns a file that the example of an algorithm names.
+// example returns a file named in the example of an algorithm.
 func (s *service) example(typ, version, name string) ([]byte, error) {
 	a, ok := s.catalogue.Find(typ, version)
 	if ok && a.Example != nil && bytes.Contains(a.Example.Settings, []byte(strconv.Quote("example:"+name))) {
 		return builtin.ExampleOf(a, name)
 	}
-	return nil, fault.Errorf(fault.NotFound, "the example of %q has no file %q; GET /algorithms/{type} shows it, with example: before the names of its files", typ, name)
+	return nil, fault.Errorf(fault.NotFound, "the example of %q has no file %q; see GET /algorithms/{type}, where the names of its files start with example:", typ, name)
 }
 
 func (s *service) features() web.Features {
@@ -150,7 +150,7 @@ func (s *service) features() web.Features {
 	}
 }
 
-// countGPUs returns how many GPUs there are as far as it is known, faulty ones included.
+// countGPUs returns the number of known GPUs, including faulty ones.
 func (s *service) countGPUs() int {
 	capacity, _ := s.executor.Capacity()
 	return capacity.ExpectedGPUs()
@@ -160,7 +160,7 @@ func (s *service) rates() web.Rates {
 	r := s.config.Rates
 	rates := web.Rates{Submit: float64(r.Submit), List: float64(r.List), Upload: float64(r.Upload), Failed: float64(r.Failed)}
 	if r.Failed == 0 {
-		rates.Failed = -1 // without limit
+		rates.Failed = -1 // no limit
 	}
 	return rates
 }
@@ -168,8 +168,8 @@ func (s *service) rates() web.Rates {
 // errorLog logs errors of net/http, such as failed accepts.
 func (s *service) errorLog() *stdlog.Logger { return stdlog.New(s.log, "", 0) }
 
-// ready reports whether requests can be answered. Anybody may ask, so it names no
-// program or path.
+// ready reports whether requests can be served. It is public, so it names no program or
+// path.
 func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 	ready, missing := 0, 0
 	for _, a := range s.app.Algorithms.List(app.Caller{}) {
@@ -183,11 +183,11 @@ func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 	if len(s.gaps) > 0 {
 		checks["sandbox"] = strings.Join(s.gaps, "; ")
 	}
-	if trouble := s.gpus.State().Trouble(); trouble != "" {
+	if trouble := s.gpus.State().Summary(); trouble != "" {
 		checks["gpus"] = trouble
 	}
 	if d := s.app.Runs.Drained(); d != nil {
-		checks["drained"] = "no job starts since " + d.Since.UTC().Format(time.RFC3339)
+		checks["drained"] = "the queue has been paused since " + d.Since.UTC().Format(time.RFC3339)
 	}
 	if s.slurm != nil {
 		checks["slurm"] = s.slurmState()

@@ -10,11 +10,11 @@ import (
 	"molrun/app/engine/input"
 )
 
-// checks are those of the built-in engines that check settings.
+// checks holds the settings checks of the built-in engines.
 var checks = map[string]input.Check{"cg-idp": cgidp.Check, "cg-condensate": condensate.Check}
 
-// builtin returns the check of settings that a command of this program makes, to be
-// made in this process, which saves starting one. It is nil for every other command.
+// builtin returns the settings check that a command of this program performs, to be run
+// in this process instead of starting a new one. It returns nil for every other command.
 func (s *service) builtin(argv []string) func(ctx context.Context, documents io.Reader, faults io.Writer) error {
 	const words = 4
 	if len(argv) < words {

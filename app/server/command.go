@@ -19,17 +19,17 @@ import (
 	"molrun/web/edge"
 )
 
-// WithControl runs fn against the service that runs on the data directory. If none
-// does, this process opens the directory until fn returns, so that a command works
-// the same either way and two at once take turns.
+// WithControl runs fn against the service running on the data directory. If there is
+// none, this process opens the directory until fn returns, so that a command works the
+// same either way and concurrent commands run one after the other.
 func WithControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
 	ctx, cancel := context.WithTimeout(ctx, host.LockTimeout)
 	defer cancel()
 	return WithLongControl(ctx, c, fn)
 }
 
-// WithLongControl is WithControl for a command that may take long; fn bounds each of
-// its requests.
+// WithLongControl is WithControl for a command that can take long; fn limits the time of
+// each of its requests.
 func WithLongControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
 	for deadline := time.Now().Add(host.LockTimeout); ; {
 		if host.Running(ctx, c.Data) {
@@ -48,9 +48,9 @@ func WithLongControl(ctx context.Context, c config.Config, fn func(context.Conte
 	}
 }
 
-// commandSocket is the socket on which a command talks to itself while no service
-// runs. Its name differs from that of the service, so that no other command uses it
-// and is cut off when this one is done: the others wait for the database.
+// commandSocket is the socket on which a command connects to itself while no service
+// runs. Its name differs from the service's socket, so that no other command uses it and
+// is cut off when this one finishes: the others wait for the database.
 const commandSocket = "command.sock"
 
 // operate runs fn against this process, over a socket that exists until fn returns.
@@ -70,10 +70,10 @@ func (s *service) operate(ctx context.Context, fn func(context.Context, *client.
 	return err
 }
 
-// FinishLost opens a restored data directory as the service does and ends the
-// attempts that ran when the backup was made, by the rules for lost attempts. It
-// does not look for their processes: they ran elsewhere, and may still. It counts
-// the jobs that were queued again and those that failed.
+// FinishLost opens a restored data directory as the service does and ends the attempts
+// that were running when the backup was made, by the rules for lost attempts. It does not
+// look for their processes, which ran elsewhere and might still be running. It returns
+// the numbers of requeued and of failed jobs.
 func FinishLost(ctx context.Context, config config.Config) (requeued, lost int, err error) {
 	s, err := openService(config, zerolog.Nop())
 	if err != nil {

@@ -30,8 +30,8 @@ func (s *service) operator(stopping context.Context, e *endpoints) http.Handler 
 	})
 }
 
-// maxSnapshotTime bounds how long a client that hangs keeps a snapshot: files
-// deleted in the meantime still use disk space.
+// maxSnapshotTime limits how long a hanging client can keep a snapshot: files deleted
+// during that time still use disk space.
 const maxSnapshotTime = 7 * 24 * time.Hour
 
 func (s *service) snapshotHandler(stopping context.Context) http.Handler {
@@ -45,8 +45,8 @@ func (s *service) snapshotHandler(stopping context.Context) http.Handler {
 	})
 }
 
-// keepSnapshot makes a snapshot, answers, and keeps the files that the snapshot names
-// until ctx ends. Package snapshot explains why that suffices.
+// keepSnapshot creates a snapshot, responds, and keeps the files named in the snapshot
+// until ctx is done. Package snapshot explains why that suffices.
 func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error {
 	defer s.files.PauseRemovals()()
 	path, err := s.store.Snapshot(ctx)
@@ -66,11 +66,11 @@ func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error
 	if err == nil {
 		<-ctx.Done()
 	}
-	return nil // the answer has begun, so only its end can report an error
+	return nil // the response has started; only its end can signal an error
 }
 
 // control returns the handler of the operator's routes except snapshots. The addresses of
-// the service are "" if this process serves none.
+// the service are "" if this process does not serve it.
 func (s *service) control(baseURL, listener string) http.Handler {
 	reload := s.offer.reload
 	if listener == "" {
@@ -83,15 +83,15 @@ func (s *service) control(baseURL, listener string) http.Handler {
 	})
 }
 
-// endLinks ends all links of all users and makes a new secret.
+// endLinks invalidates all links of all users and creates a new secret.
 func (s *service) endLinks(ctx context.Context) (kid string, err error) {
-	if err := s.accounts.EndLinks(ctx); err != nil {
+	if err := s.accounts.RevokeAllLinks(ctx); err != nil {
 		return "", err
 	}
 	return s.files.RotateSecretNow()
 }
 
-// listenControl makes a socket in the data directory. The caller has locked the
+// listenControl creates a socket in the data directory. The caller has locked the
 // database, so an existing socket belongs to a process that has exited.
 func listenControl(data, name string) (net.Listener, error) {
 	dir, err := os.Open(data)
@@ -102,14 +102,14 @@ func listenControl(data, name string) (net.Listener, error) {
 	if err := os.Remove(filepath.Join(data, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	// This name fits into the 107 bytes of a socket's address, however long the path
-	// of the data directory is.
+	// This name fits in the 107 bytes of a socket address, however long the path of the
+	// data directory is.
 	short := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	listener.SetUnlinkOnClose(false) // that name is gone by then; the next start removes the file
+	listener.SetUnlinkOnClose(false) // that name is invalid by then; the next start removes the file
 	if err := os.Chmod(filepath.Join(data, name), 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("control socket: %w", err), listener.Close())
 	}

@@ -20,8 +20,8 @@ import (
 	"molrun/web"
 )
 
-// isolate finds out how jobs can be isolated from the rest of the machine, before
-// the first one starts, and logs it.
+// isolate determines how jobs can be isolated from the rest of the machine, before the
+// first one starts, and logs it.
 func (s *service) isolate(ctx context.Context) error {
 	options, err := host.IsolationOptions(s.config)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *service) isolate(ctx context.Context) error {
 	return nil
 }
 
-// cleanUpTimeout bounds the removal of what a crash has left, while nothing else starts.
+// cleanUpTimeout limits the cleanup after a crash, during which nothing else starts.
 const cleanUpTimeout = 20 * time.Second
 
 // images returns the container images of all algorithms.
@@ -63,13 +63,13 @@ func (s *service) images() []string {
 	return images
 }
 
-// openCluster makes the executor of the cluster, if one is configured.
+// openCluster creates the executor of the cluster, if one is configured.
 func (s *service) openCluster() (err error) {
 	if !s.config.Slurm.On() {
 		return nil
 	}
 	switch err := host.CheckSharedDir(s.config.Slurm.SharedDir, s.config.Data); {
-	case errors.Is(err, fault.Unavailable): // it may not be mounted yet
+	case errors.Is(err, fault.Unavailable): // might not be mounted yet
 		s.log.Warn().Str("executor", placement.Slurm).Msg("shared folder unusable; cluster jobs wait: " + fault.Text(err))
 	case err != nil:
 		return err
@@ -80,7 +80,7 @@ func (s *service) openCluster() (err error) {
 	return err
 }
 
-// routing returns the table that says where jobs run.
+// routing returns the table that determines where jobs run.
 func (s *service) routing(machines map[string]placement.Machine) routing.Table {
 	table := s.config.Routing()
 	table.Machines = machines
@@ -113,7 +113,7 @@ func (s *service) executors() []app.Executor {
 	return all
 }
 
-// executorStates returns all executors with functions that report whether they answer.
+// executorStates returns all executors with functions that report their states.
 func (s *service) executorStates() []status.Executor {
 	all := []status.Executor{{Executor: s.executor, State: func() string { return "ok" }}}
 	if s.slurm != nil {
@@ -122,18 +122,18 @@ func (s *service) executorStates() []status.Executor {
 	return all
 }
 
-// slurmState says whether the cluster's controller answered last, and whether the shared
-// folder could be written. Without them, jobs are still accepted, and wait.
+// slurmState reports whether the cluster's controller last responded, and whether the
+// shared folder was writable. Without them, jobs are still accepted, but wait.
 func (s *service) slurmState() string {
 	since, err := s.slurm.Answers()
 	away, folder := s.slurm.Folder()
 	switch {
 	case folder != nil:
-		return "the shared folder can't be used since " + away.UTC().Format(time.RFC3339) + ": " + folder.Error()
+		return "the shared folder has been unusable since " + away.UTC().Format(time.RFC3339) + ": " + folder.Error()
 	case since.IsZero():
-		return "not asked yet"
+		return "not queried yet"
 	case err != nil:
-		return "no answer since " + since.UTC().Format(time.RFC3339)
+		return "no response since " + since.UTC().Format(time.RFC3339)
 	}
 	return "ok"
 }
@@ -152,10 +152,11 @@ func (s *service) sandboxOf(ctx context.Context, id app.JobID) (app.Sandbox, err
 	if err != nil {
 		return app.Sandbox{}, err
 	}
-	return a.Reach(), nil
+	return a.AccessibleSandbox(), nil
 }
 
-// versionOf asks an algorithm's program for its version, in a sandbox like that of jobs.
+// versionOf queries the version of an algorithm's program, in a sandbox like that of
+// jobs.
 func (s *service) versionOf(ctx context.Context, a *algorithm.File) (string, error) {
 	probe, ok := a.VersionProbe(s.program)
 	if !ok {
@@ -164,10 +165,10 @@ func (s *service) versionOf(ctx context.Context, a *algorithm.File) (string, err
 	return s.versions.Version(ctx, probe)
 }
 
-// runner makes the runner of jobs.
+// runner creates the runner of jobs.
 func (s *service) runner() *runner.Runner {
 	r := s.config.Runner
-	host, _ := os.Hostname() // "" where it is not known
+	host, _ := os.Hostname() // "" if unknown
 	origin := app.JobOrigin{Version: s.version, Host: host}
 	return runner.New(s.app.Runs, s.files, s.executors(), runner.Options{
 		Now:          time.Now,
@@ -177,7 +178,7 @@ func (s *service) runner() *runner.Runner {
 		ReserveAfter: time.Duration(r.ReserveAfter),
 		KeepFailed:   time.Duration(r.KeepFailed),
 		RetainedDir:  filepath.Join(s.config.Data, "kept"),
-		PilotsDir:    filepath.Join(s.config.Data, "pilots"),
+		WorkersDir:   filepath.Join(s.config.Data, "workers"),
 		Quota:        s.config.QuotaOf,
 		Blocked:      s.app.Runs.Blocked,
 		DiskShortage: s.app.Runs.DiskShortage,

@@ -9,35 +9,37 @@ import (
 	"sync"
 )
 
-// How much garbage there may be before it is collected: a third of what is in use, and 16 MiB at
-// least. With Go's presets, a small heap waits for four MiB, which takes a seventh of the CPU time of
-// many small requests, and a large one doubles.
+// Limits on the garbage before a collection: a third of the memory in use, and at least
+// 16 MiB. With Go's defaults, a small heap is collected every four MiB, which takes a
+// seventh of the CPU time of many small requests, and a large heap doubles.
 const (
 	leastGarbage = 16 << 20
-	leastPercent = 33  // of what is in use
-	mostPercent  = 400 // a heap of less than 4 MiB counts as one of 4 MiB for Go, so that this is 16 MiB of garbage
+	leastPercent = 33  // of the memory in use
+	mostPercent  = 400 // Go counts a smaller heap as 4 MiB, so this is at least 16 MiB
 )
 
-// pace keeps to these bounds: after each collection it looks at what is in use.
+// pace maintains these limits: after each collection it adapts to the memory in use.
 type pace struct {
 	mu      sync.Mutex
-	percent int // that is set
-	before  int // that was set
+	percent int // current setting
+	before  int // previous setting
 	stopped bool
 }
 
-// keepPace has garbage collected within the bounds until stop is called, unless the environment has a GOGC.
+// keepPace keeps garbage within the limits until stop is called, unless GOGC is set in
+// the environment.
 func keepPace() (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	p := &pace{percent: mostPercent} // until it is known what is in use
+	p := &pace{percent: mostPercent} // until the memory in use is known
 	p.before = debug.SetGCPercent(p.percent)
 	p.afterNext()
 	return p.stop
 }
 
-// afterNext has adapt called after the next collection, which finds that nothing refers to what is made here.
+// afterNext schedules adapt to run after the next collection, which frees the object
+// allocated here.
 func (p *pace) afterNext() {
 	runtime.AddCleanup(new([16]byte), (*pace).adapt, p)
 }
@@ -49,7 +51,7 @@ func (p *pace) adapt() {
 		return
 	}
 	percent := percentFor(inUse())
-	if differ := math.Abs(float64(percent - p.percent)); differ > 0.1*float64(p.percent) { // each change stops all goroutines for a moment
+	if differ := math.Abs(float64(percent - p.percent)); differ > 0.1*float64(p.percent) { // each change stops all goroutines briefly
 		debug.SetGCPercent(percent)
 		p.percent = percent
 	}
@@ -63,12 +65,13 @@ func (p *pace) stop() {
 	debug.SetGCPercent(p.before)
 }
 
-// percentFor is how much garbage there may be, in percent of the bytes in use.
+// percentFor returns the garbage limit, in percent of the bytes in use.
 func percentFor(used uint64) int {
 	return min(mostPercent, max(leastPercent, int(100*leastGarbage/max(used, 1))))
 }
 
-// inUse is how many bytes the last collection found in use, as Go counts them for the next.
+// inUse returns the number of bytes that the last collection found in use, as Go counts
+// them for scheduling the next one.
 func inUse() (sum uint64) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)

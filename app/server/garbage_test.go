@@ -16,7 +16,7 @@ func TestGarbageIsAThirdOfWhatIsInUseOrSixteenMiB(t *testing.T) {
 	}
 }
 
-// TestPaceFollowsTheHeap fills memory and frees it again.
+// TestPaceFollowsTheHeap allocates memory and frees it again.
 func TestPaceFollowsTheHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(100)
@@ -39,7 +39,7 @@ func TestPaceFollowsTheHeap(t *testing.T) {
 	}
 }
 
-// awaitPercent collects garbage until the percentage is as wanted.
+// awaitPercent collects garbage until the percentage is right.
 func awaitPercent(t *testing.T, when string, right func(percent int) bool) {
 	t.Helper()
 	for range 500 {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// group runs the parts of the service; the end of one stops all.
+// group runs the parts of the service; when one ends, all are stopped.
 type group struct {
 	stop    func()
 	results []chan error
@@ -29,7 +29,7 @@ func (g *group) run(name string, part func() error) {
 	}()
 }
 
-// wait collects how the parts ended.
+// wait waits for all parts and returns their errors.
 func (g *group) wait() error {
 	var errs []error
 	for _, result := range g.results {

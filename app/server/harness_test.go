@@ -37,7 +37,7 @@ type = "string"
 required = true
 `
 
-// lackingFile is an algorithm whose program this machine does not have.
+// lackingFile is an algorithm whose program is not installed on this machine.
 const lackingFile = `
 format = 1
 type = "lacking"
@@ -46,7 +46,7 @@ title = "Can't run here"
 command = ["no-such-program"]
 `
 
-// makeData makes a data directory without any record.
+// makeData creates a data directory without any records.
 func makeData(t *testing.T, data string) {
 	t.Helper()
 	must.OK(t, os.Mkdir(data, 0o700))
@@ -55,7 +55,7 @@ func makeData(t *testing.T, data string) {
 	must.OK(t, records.Close())
 }
 
-// testConfig is the configuration of a new data directory with the algorithms shell
+// testConfig returns the configuration of a new data directory with the algorithms shell
 // and lacking.
 func testConfig(t *testing.T) config.Config {
 	t.Helper()
@@ -80,16 +80,16 @@ func opened(t *testing.T, c config.Config) (*service, *whole.Log) {
 	return s, log
 }
 
-// running is a service that Run serves.
+// running is a service served by Run.
 type running struct {
 	t      *testing.T
 	config config.Config
 	log    *whole.Log
 	base   string
-	stop   func() error // ends it; may be called again
+	stop   func() error // stops it; can be called again
 }
 
-// run starts a service that ends with the test.
+// run starts a service that stops when the test ends.
 func run(t *testing.T, c config.Config) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -125,7 +125,7 @@ func run(t *testing.T, c config.Config) *running {
 	return r
 }
 
-// user creates a key and returns its client.
+// user creates a key and returns a client that uses it.
 func (r *running) user() *client.Client {
 	r.t.Helper()
 	key, err := client.NewControl(filepath.Join(r.config.Data, "control.sock")).CreateKey(r.t.Context(), client.KeyRequest{Organization: "lab", Email: "ann@lab.example"})
@@ -135,7 +135,7 @@ func (r *running) user() *client.Client {
 	return c
 }
 
-// get sends a request and returns the answer with its body.
+// get sends a request and returns the response with its body.
 func (r *running) get(path string, header ...string) (*http.Response, string) {
 	r.t.Helper()
 	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.base+path, nil)
@@ -151,7 +151,7 @@ func (r *running) get(path string, header ...string) (*http.Response, string) {
 	return a, string(body)
 }
 
-// logged returns the first line of the log with this message, nil if there is none.
+// logged returns the first log entry with a message, or nil if there is none.
 func logged(t *testing.T, log *whole.Log, message string) map[string]any {
 	t.Helper()
 	for line := range strings.Lines(log.String()) {

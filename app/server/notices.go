@@ -18,14 +18,14 @@ import (
 	"molrun/app/server/config"
 )
 
-// Labels of attempts to send notices.
+// Labels of attempts to send notifications.
 const (
 	byWebhook = "webhook"
 	byMail    = "mail"
 	toRetry   = "retry"
 )
 
-// messenger sends notices.
+// messenger sends notifications.
 type messenger struct {
 	config   config.Config
 	log      zerolog.Logger
@@ -42,12 +42,12 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 	}, []string{"kind", "result"})}
 	registry.MustRegister(m.attempts)
 	for _, kind := range []string{byWebhook, byMail} {
-		for _, result := range []string{string(notice.Delivered), toRetry, string(notice.GivenUp)} {
+		for _, result := range []string{string(notice.Delivered), toRetry, string(notice.Abandoned)} {
 			m.attempts.WithLabelValues(kind, result)
 		}
 	}
 	m.webhooks = delivery.NewPoster(delivery.PostOptions{Policy: s.config.Notices(), Agent: "molrun/" + cmp.Or(s.version, "unknown")})
-	o := delivery.SenderOptions{Now: time.Now, Post: m.webhooks.Post, Link: m.jobLink, Tried: m.tried, Warn: func(err error) {
+	o := delivery.SenderOptions{Now: time.Now, Post: m.webhooks.Post, Link: m.jobLink, OnAttempt: m.tried, Warn: func(err error) {
 		m.log.Warn().Err(err).Msg("could not send notifications; retrying")
 	}}
 	if s.config.Mail.Host != "" {
@@ -61,7 +61,7 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 	return m, nil
 }
 
-// mail makes the sender of e-mail.
+// mail creates the sender of e-mail.
 func (m *messenger) mail() (*delivery.Mailer, error) {
 	c := m.config.Mail
 	o := delivery.MailOptions{Host: c.Host, Port: c.Port, TLS: c.TLS, User: c.User, From: c.From}
@@ -72,7 +72,7 @@ func (m *messenger) mail() (*delivery.Mailer, error) {
 		}
 		o.Password = string(bytes.TrimRight(password, "\r\n"))
 	}
-	o.Domain, _ = os.Hostname() // without it, another name does
+	o.Domain, _ = os.Hostname() // otherwise another name is used
 	mailer, err := delivery.NewMailer(o)
 	if err != nil {
 		return nil, fmt.Errorf("mail: %w", err)
@@ -80,13 +80,13 @@ func (m *messenger) mail() (*delivery.Mailer, error) {
 	return mailer, nil
 }
 
-// sendUntilDone sends notices until ctx ends.
+// sendUntilDone sends notifications until ctx is done.
 func (m *messenger) sendUntilDone(ctx context.Context) error {
 	defer m.webhooks.Close()
 	return m.sender.Run(ctx)
 }
 
-// jobLink returns the address of a job's record, "" if the service does not know its own.
+// jobLink returns the address of a job's record, or "" if no public URL is configured.
 func (m *messenger) jobLink(name string) string {
 	if m.config.PublicURL == "" {
 		return ""
@@ -105,7 +105,7 @@ func (m *messenger) tried(d *notice.Delivery) {
 		result = toRetry
 	}
 	m.attempts.WithLabelValues(kind, result).Inc()
-	if d.State == notice.GivenUp {
+	if d.State == notice.Abandoned {
 		m.log.Warn().Str("organization", d.Organization).Str("job", d.Job).Str("name", d.JobName).Str("delivery", d.ID).
 			Int("attempts", d.Attempts).Str("reason", d.Error).Msg("gave up delivering a notification")
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// notifier informs systemd, if that has started this process, when the service is
-// ready, when it stops and, if asked to, that it is alive. Each message is a
-// datagram to the socket that the environment names (sd_notify).
+// notifier notifies systemd, if it has started this process, when the service is ready,
+// when it stops and, if requested, that it is alive. Each message is a datagram to the
+// socket named in the environment (sd_notify).
 type notifier struct {
-	address string        // "": not started by systemd
-	every   time.Duration // between watchdog messages; 0: none
+	address string        // "" if not started by systemd
+	every   time.Duration // between watchdog messages; 0 disables them
 	log     zerolog.Logger
 }
 
@@ -28,7 +28,7 @@ func newNotifier(environ []string, log zerolog.Logger) *notifier {
 		name, value, _ := strings.Cut(entry, "=")
 		switch name {
 		case "NOTIFY_SOCKET":
-			n.address = value // @ at its beginning means an abstract socket
+			n.address = value // a leading @ means an abstract socket
 		case "WATCHDOG_USEC":
 			limit, _ = strconv.ParseInt(value, 10, 64)
 		case "WATCHDOG_PID":
@@ -41,7 +41,7 @@ func newNotifier(environ []string, log zerolog.Logger) *notifier {
 	return n
 }
 
-// notify sends a message. An error is only logged.
+// notify sends a message. Errors are only logged.
 func (n *notifier) notify(state string) {
 	if n.address == "" {
 		return
@@ -49,7 +49,7 @@ func (n *notifier) notify(state string) {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.address, Net: "unixgram"})
 	if err == nil {
 		defer conn.Close()
-		_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // fails with the write, if at all
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // an error would also affect the write
 		_, err = conn.Write([]byte(state))
 	}
 	if err != nil {
@@ -57,8 +57,8 @@ func (n *notifier) notify(state string) {
 	}
 }
 
-// watch sends watchdog messages while alive succeeds, until ctx ends. If alive
-// hangs, the messages stop and systemd restarts the service.
+// watch sends watchdog messages while alive succeeds, until ctx is done. If alive hangs,
+// the messages stop and systemd restarts the service.
 func (n *notifier) watch(ctx context.Context, alive func(context.Context) error) error {
 	if n.address == "" || n.every == 0 {
 		<-ctx.Done()

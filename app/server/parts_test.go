@@ -52,7 +52,7 @@ func TestStopWaitsForRequests(t *testing.T) {
 		go handler.ServeHTTP(nil, nil)
 		<-entered
 		begin := time.Now()
-		if err := r.drain(time.Second); err == nil || !strings.Contains(err.Error(), "does not end") || time.Since(begin) != abandonAfter {
+		if err := r.drain(time.Second); err == nil || !strings.Contains(err.Error(), "did not end") || time.Since(begin) != abandonAfter {
 			t.Errorf("after %s: %v, want the request that hangs to be abandoned", time.Since(begin), err)
 		}
 		go func() {
@@ -114,7 +114,7 @@ func TestRepeatedWorkBeginsAtOnce(t *testing.T) {
 	})
 }
 
-// systemd listens where the environment says, as systemd does.
+// systemd listens on a socket like systemd and returns the environment that names it.
 func systemd(t *testing.T, name string) (environ []string, next func() string) {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
@@ -130,9 +130,9 @@ func systemd(t *testing.T, name string) (environ []string, next func() string) {
 	}
 }
 
-func TestSystemdIsToldWhatHappens(t *testing.T) {
+func TestSystemdNotifications(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "molrun") // the address of a socket has at most 107 bytes
+	dir, err := os.MkdirTemp("", "molrun") // a socket address has at most 107 bytes
 	must.OK(t, err)
 	defer os.RemoveAll(dir)
 	for _, name := range []string{filepath.Join(dir, "notify"), fmt.Sprintf("@molrun-test-%d", os.Getpid())} {
@@ -172,7 +172,7 @@ func TestWatchdogIsAskedForByTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestWatchdogHearsOfTheServiceWhileItIsWell(t *testing.T) {
+func TestWatchdogMessagesWhileHealthy(t *testing.T) {
 	t.Parallel()
 	environ, next := systemd(t, fmt.Sprintf("@molrun-watchdog-%d", os.Getpid()))
 	log := &whole.Log{}

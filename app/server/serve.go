@@ -1,6 +1,6 @@
-// Package server runs the service on a data directory: it joins storage, files,
-// executors and the API, serves them over HTTP(S) and the control socket, and does
-// the upkeep. Commands use it to work on a data directory without a service.
+// Package server runs the service on a data directory: it connects storage, files,
+// executors and the API, serves them over HTTP(S) and the control socket, and performs
+// maintenance. Commands use it to work on a data directory without a service.
 package server
 
 import (
@@ -24,25 +24,25 @@ import (
 	"molrun/web/edge"
 )
 
-// Options are what Run needs besides the configuration.
+// Options holds the parameters of Run other than the configuration.
 type Options struct {
 	Log        zerolog.Logger
 	Version    string               // of this program
-	Started    func(baseURL string) // called once requests are answered, unless nil
-	Init       bool                 // make the data directory if there is none
-	Algorithms []*algorithm.File    // on offer, instead of those of the configuration, unless nil
+	Started    func(baseURL string) // called once requests are served, unless nil
+	Init       bool                 // create the data directory if it does not exist
+	Algorithms []*algorithm.File    // on offer instead of the configured ones, unless nil
 }
 
-// Run runs the service until ctx ends.
+// Run runs the service until ctx is done.
 func Run(ctx context.Context, c config.Config, o Options) (err error) {
 	defer keepPace()()
 	s, err := openWith(c, o)
 	if err != nil {
-		return heldBy(ctx, err, c.Data, host.Control(c.Data).Listener)
+		return addRunningService(ctx, err, c.Data, host.Control(c.Data).Listener)
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if runtime.GOMAXPROCS(0) < minProcs && os.Getenv("GOMAXPROCS") == "" {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(minProcs)) // the capacity for jobs is known by now
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(minProcs)) // the capacity for jobs is already known
 	}
 	if err := s.isolate(ctx); err != nil {
 		return err
@@ -57,13 +57,12 @@ func Run(ctx context.Context, c config.Config, o Options) (err error) {
 	return s.serve(ctx, e, o)
 }
 
-// minProcs is the least number of goroutines that run at once, also on fewer CPUs,
-// which the kernel then shares out. Go polls the network only when all ready
-// goroutines have run, and a commit makes dozens ready: with two at once, a listing
-// waited half as long again for its turn.
+// minProcs is the minimum GOMAXPROCS, even on fewer CPUs, which the kernel then shares.
+// Go polls the network only after running all ready goroutines, and a commit makes dozens
+// ready: with two at once, listings waited half as long again to run.
 const minProcs = 4
 
-// endpoints are where clients reach the service.
+// endpoints holds the listeners of the service.
 type endpoints struct {
 	api, control net.Listener
 	cert         *host.Certificate // nil for plain HTTP
@@ -85,7 +84,7 @@ func (s *service) listen() (*endpoints, error) {
 	return &endpoints{api, control, cert}, nil
 }
 
-// serve runs the parts of the service until ctx ends, then stops them gracefully.
+// serve runs the parts of the service until ctx is done, then stops them gracefully.
 func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
@@ -115,7 +114,7 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts.run("measurements", func() error { s.metrics.Measure(stopping, s.app.Runs.Claims, s.files.JobSize); return nil })
 	parts.run("key uses", func() error { s.recordKeyUses(stopping); return nil })
 	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP) // now, and for good: one that comes before, or while it stops, would end the process
+	signal.Notify(hangup, syscall.SIGHUP) // from now on: an earlier SIGHUP, or one during the stop, would end the process
 	parts.run("hangup", func() error { s.offer.reloadOnHangup(stopping, hangup, e.cert, s.audit.Add); return nil })
 
 	s.reportStarted(e, o)
@@ -129,13 +128,13 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	return errors.Join(err, s.saveKeyUses())
 }
 
-// rowsLater logs why the rows of a batch could not be stopped or tried again yet.
+// rowsLater logs why the rows of a batch could not yet be stopped or retried.
 func (s *service) rowsLater(err error) {
 	s.log.Warn().Err(err).Msg("could not change the jobs of a batch; retrying")
 }
 
-// baseURL returns the address of the service that browsers are given: the public one,
-// else that of the listener, as seen from this machine if it listens everywhere.
+// baseURL returns the address of the service for browsers: the public one, otherwise the
+// listener's, with localhost if it listens on all addresses.
 func (s *service) baseURL(e *endpoints) string {
 	if s.config.PublicURL != "" {
 		return s.config.PublicURL
@@ -154,7 +153,7 @@ func (e *endpoints) scheme() string {
 	return "http://"
 }
 
-// listener returns the address of the API as this process has it.
+// listener returns the address on which the API listens.
 func (e *endpoints) listener() string { return e.scheme() + e.api.Addr().String() }
 
 func (s *service) reportStarted(e *endpoints, o Options) {

@@ -65,7 +65,7 @@ func TestServiceRunsJobsUntilItIsStopped(t *testing.T) {
 	if os.Getenv("GOMAXPROCS") == "" && procs < minProcs {
 		t.Errorf("%d goroutines ran at once", procs)
 	}
-	s, _ := opened(t, r.config) // the directory is free
+	s, _ := opened(t, r.config) // the directory is unlocked
 	keys, err := s.accounts.Keys(t.Context(), app.Operator())
 	if err != nil || len(keys) != 1 || keys[0].LastUsedAt.IsZero() {
 		t.Errorf("keys %+v, %v, want one whose last use was saved", keys, err)
@@ -90,7 +90,7 @@ func TestServiceSpeaksHTTPSWithACertificate(t *testing.T) {
 	}
 	_, err := (&http.Client{}).Get(r.base + "/healthz")
 	must.Fail(t, "the error", err, "certificate")
-	must.OK(t, syscall.Kill(os.Getpid(), syscall.SIGHUP)) // ends a process that ignores the certificate
+	must.OK(t, syscall.Kill(os.Getpid(), syscall.SIGHUP)) // would end the process if there were no handler
 }
 
 func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
@@ -101,7 +101,7 @@ func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(c *config.Config)
 		says  string
-		data  bool // a second start has the same fault
+		data  bool // a second start fails in the same way
 	}{
 		"address in use": {func(c *config.Config) { c.Listen = taken.Addr().String() }, "address already in use", false},
 		"no certificate": {func(c *config.Config) { c.TLS.Cert, c.TLS.Key = "/nowhere/cert", "/nowhere/key" }, "/nowhere/", false},
@@ -121,7 +121,7 @@ func TestServiceThatCannotStartReleasesTheDirectory(t *testing.T) {
 			must.OK(t, os.RemoveAll(c.Data))
 			must.OK(t, os.MkdirAll(filepath.Join(c.Data, "jobs.db"), 0o700))
 		}, "jobs.db", true},
-		"no folder of algorithms": {func(c *config.Config) { c.Algorithms = "/nowhere/algorithms" }, "folder of algorithms", false},
+		"no folder of algorithms": {func(c *config.Config) { c.Algorithms = "/nowhere/algorithms" }, "algorithms folder", false},
 		"a file in place of the uploads": {func(c *config.Config) {
 			must.OK(t, os.MkdirAll(c.Data, 0o700))
 			must.OK(t, os.WriteFile(filepath.Join(c.Data, "uploads"), nil, 0o600))
@@ -151,7 +151,7 @@ func TestSecondServiceOnADirectoryIsRefused(t *testing.T) {
 	}
 }
 
-// What the configuration says arrives where requests meet it.
+// Checks that configured limits take effect on requests.
 func TestConfigurationBoundsRequests(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
@@ -183,7 +183,7 @@ func TestConfigurationBoundsRequests(t *testing.T) {
 		t.Errorf("a long body: %v", err)
 	}
 	must.OK(t, submit("true"))
-	must.Become(t, "the job ends", func() bool { // it would outlive the service
+	must.Become(t, "the job ends", func() bool { // otherwise it would outlive the service
 		j, err := u.Job(t.Context(), "j")
 		return err == nil && j.Status == "COMPLETED"
 	})
@@ -214,7 +214,7 @@ func TestServerHasTheBoundsOfTheConfiguration(t *testing.T) {
 	if got.ReadHeaderTimeout != time.Second || got.IdleTimeout != 2*time.Second || got.MaxHeaderBytes != 2100 {
 		t.Errorf("times %s and %s, %d bytes of headers", got.ReadHeaderTimeout, got.IdleTimeout, got.MaxHeaderBytes)
 	}
-	// A connection may not take more than a MiB, whatever its streams do.
+	// A connection must not use more than a MiB, whatever its streams do.
 	h := got.HTTP2
 	if h.MaxReceiveBufferPerConnection > 1<<20 || h.MaxReceiveBufferPerStream > 256<<10 || h.MaxReadFrameSize > 64<<10 || h.MaxConcurrentStreams > 64 {
 		t.Errorf("HTTP/2 has the bounds %+v", h)
@@ -236,7 +236,7 @@ func TestServerHasTheBoundsOfTheConfiguration(t *testing.T) {
 func TestReadinessSaysWhatIsReady(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
-	c.Catalogue = config.NameList{"none"} // its programs are not the same on all machines
+	c.Catalogue = config.NameList{"none"} // which programs it finds depends on the machine
 	s, _ := opened(t, c)
 	builtin := len(s.app.Algorithms.List(anybody)) - 2
 	checks, ok := s.ready(t.Context())
@@ -257,7 +257,7 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 	}
 	_, err := s.app.Runs.Drain(t.Context(), anybody, "repair")
 	must.OK(t, err)
-	if checks, ok := s.ready(t.Context()); !ok || !strings.HasPrefix(checks["drained"].(string), "no job starts since 20") {
+	if checks, ok := s.ready(t.Context()); !ok || !strings.HasPrefix(checks["drained"].(string), "the queue has been paused since 20") {
 		t.Errorf("drained: %t, %v", ok, checks)
 	}
 	must.OK(t, s.alive(t.Context()))
@@ -268,7 +268,7 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 	}
 }
 
-// TestRotationNowEndsAllLinks is about those that the secret signs, and about others.
+// TestRotationNowEndsAllLinks covers links signed with the secret and others.
 func TestRotationNowEndsAllLinks(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
@@ -285,13 +285,12 @@ func TestRotationNowEndsAllLinks(t *testing.T) {
 	must.Equal(t, "keys that verify links", len(secret.Keys), 1)
 }
 
-// A process may be allowed few open files: fewer connections are better than failing
-// ones.
+// If a process is allowed few open files, fewer connections are better than failing ones.
 func TestBoundsFollowTheLimitOfOpenFiles(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
 	s, log := opened(t, c)
-	if fits := s.config.Limits == c.Limits; fits != (logged(t, log, "few open files") == nil) {
+	if fits := s.config.Limits == c.Limits; fits != (logged(t, log, "low open-file limit") == nil) {
 		t.Errorf("all fits: %t; the log has %s", fits, log)
 	}
 	s.errorLog().Print("accept: too many open files")
@@ -301,7 +300,7 @@ func TestBoundsFollowTheLimitOfOpenFiles(t *testing.T) {
 	c = testConfig(t)
 	c.Limits.Connections = 1 << 40
 	s, log = opened(t, c)
-	if s.config.Limits.Connections >= 1<<40 || logged(t, log, "few open files")["connections"] == nil {
+	if s.config.Limits.Connections >= 1<<40 || logged(t, log, "low open-file limit")["connections"] == nil {
 		t.Errorf("%d connections are allowed; the log has %s", s.config.Limits.Connections, log)
 	}
 }
@@ -311,7 +310,7 @@ func TestAlgorithmFilesWithMistakesAreLeftOut(t *testing.T) {
 	c := testConfig(t)
 	must.OK(t, os.WriteFile(filepath.Join(c.Algorithms, "bad.toml"), []byte("format = 1\ntype = 7\n"), 0o600))
 	s, log := opened(t, c)
-	if entry := logged(t, log, "algorithm file left out"); entry["file"] != filepath.Join(c.Algorithms, "bad.toml") || entry["line"] == nil {
+	if entry := logged(t, log, "skipped algorithm file"); entry["file"] != filepath.Join(c.Algorithms, "bad.toml") || entry["line"] == nil {
 		t.Errorf("the log has %v", entry)
 	}
 	if s.builtin([]string{s.program, "engine", "cg-idp", "--validate"}) == nil {

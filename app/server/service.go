@@ -39,7 +39,7 @@ import (
 	"molrun/web"
 )
 
-// service is the parts of molrun on one data directory.
+// service holds the parts of molrun on one data directory.
 type service struct {
 	config     config.Config
 	log        zerolog.Logger
@@ -47,9 +47,9 @@ type service struct {
 	files      *blobs.Dir
 	executor   *local.Executor
 	gpus       *gpu.Watcher      // of this machine
-	gaps       []string          // that the sandbox of jobs leaves open
+	gaps       []string          // restrictions that the sandbox of jobs lacks
 	slurm      *slurm.Executor   // nil before openCluster, or without a cluster
-	offered    []*algorithm.File // instead of those of the configuration, unless nil
+	offered    []*algorithm.File // instead of the configured ones, unless nil
 	catalogue  *algorithm.Catalogue
 	offer      *offer
 	folders    *folder.Store
@@ -64,13 +64,13 @@ type service struct {
 	shares     *output.Shares
 	keeper     *retention.Keeper
 	usage      *usage.Reports
-	notices    *delivery.Notices
+	notices    *delivery.Webhooks
 	audit      *audit.Log
 	metrics    *metrics.Metrics
 	isolation  web.Isolation // zero before isolate
 	program    string        // path of this binary
 	backups    *backup.Schedule
-	version    string // of it
+	version    string // version of this binary
 }
 
 // openService builds the parts bottom up. It locks the data directory until close.
@@ -96,7 +96,7 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 	}
 	s.config.Data = data
 	s.backups = &backup.Schedule{Config: s.config, Program: process.Self, Log: log, Now: time.Now}
-	// The database first: its lock keeps others out of the directory.
+	// The database first: its lock keeps other processes out of the directory.
 	s.store, err = storage.Open(filepath.Join(data, host.Database), host.StorageOptions(c, log))
 	if err != nil {
 		return s, err
@@ -113,7 +113,7 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 		Now: time.Now, Secret: secret, Log: log,
 		Reserve: int64(s.config.Disk.Reserve),
 		Streams: limits.Streams, StreamsPerHolder: limits.StreamsPerKey, Idle: time.Duration(limits.TransferIdle),
-		Partial: time.Duration(s.config.Links.Partial), Refused: s.refused,
+		Partial: time.Duration(s.config.Links.Partial), Rejected: s.refused,
 	})
 	if err != nil {
 		return s, err
@@ -125,7 +125,7 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 	return s, s.joinParts(secret)
 }
 
-// joinParts makes the executor of this machine and the use cases.
+// joinParts creates the executor of this machine and the use cases.
 func (s *service) joinParts(secret *link.Secret) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -147,15 +147,15 @@ func (s *service) joinParts(secret *link.Secret) error {
 		return err
 	}
 	s.offer.catalogue = s.catalogue
-	debug.FreeOSMemory() // reading the catalogue leaves more behind than an idle service uses
+	debug.FreeOSMemory() // reading the catalogue leaves more garbage than an idle service uses
 	s.folders = folder.NewStore(filepath.Join(s.config.Data, host.Algorithms))
-	s.catalogue.KeepFolders(s.folders)
+	s.catalogue.KeepFoldersIn(s.folders)
 	s.keepFolders()
-	s.catalogue.KnowSite(s.config.Site.Paths)
+	s.catalogue.SetSitePaths(s.config.Site.Paths)
 	s.versions = validator.NewProber(s.executor.Confine, validator.SearchPath())
 	v := s.config.Validators
 	s.validators = validator.NewPool(validator.PoolOptions{
-		AtOnce: v.AtOnce, Wait: time.Duration(v.Wait), Timeout: time.Duration(v.Timeout), TempDir: s.files.TempDir, Confine: s.executor.Confine, Builtin: s.builtin,
+		Concurrency: v.AtOnce, Wait: time.Duration(v.Wait), Timeout: time.Duration(v.Timeout), TempDir: s.files.TempDir, Confine: s.executor.Confine, Builtin: s.builtin,
 	})
 	s.app, err = app.NewService(s.store, s.files, s.catalogue, app.Options{
 		Now:        time.Now,
@@ -191,12 +191,12 @@ func (s *service) joinParts(secret *link.Secret) error {
 
 // count connects the metrics to the parts, before there are events to count.
 func (s *service) count() {
-	s.store.OnEvents(s.metrics.Happened)
+	s.store.OnEvents(s.metrics.CountEvents)
 	s.store.OnCommit(func(c kv.Commit) { s.metrics.Committed(c.Calls, c.Took, c.Err) })
 	s.metrics.Offer(s.catalogue.Types)
 }
 
-// refused counts a link that was refused.
+// refused counts a rejected link.
 func (s *service) refused(err error) {
 	reason := fault.CodeOf(err)
 	if link.Revoked(err) {
@@ -205,7 +205,7 @@ func (s *service) refused(err error) {
 	s.metrics.Refused(string(reason))
 }
 
-// algorithms returns what the service offers.
+// algorithms returns the catalogue of the algorithms on offer.
 func (s *service) algorithms() (*algorithm.Catalogue, error) {
 	s.offer = &offer{config: s.config, log: s.log, fixed: s.offered != nil, keep: s.keepFolders}
 	if s.offer.fixed {
@@ -214,11 +214,11 @@ func (s *service) algorithms() (*algorithm.Catalogue, error) {
 	return s.offer.readFiles(nil)
 }
 
-// keepFolders makes copies of the folders of the site's algorithms as they are now, since
-// they may be edited while the service runs. Those that are built in are copied when a job
+// keepFolders copies the current folders of the site's algorithms, since they might be
+// edited while the service runs. Folders of built-in algorithms are copied when a job
 // needs them.
 func (s *service) keepFolders() {
-	for _, a := range s.catalogue.Own() {
+	for _, a := range s.catalogue.ReadNow() {
 		if a.BuiltIn {
 			continue
 		}
@@ -239,7 +239,7 @@ func (s *service) close() error {
 	}
 	if s.gpus != nil {
 		if err := s.gpus.Close(); err != nil {
-			s.log.Warn().Err(err).Msg("could not end the look at the GPUs")
+			s.log.Warn().Err(err).Msg("could not stop watching the GPUs")
 		}
 	}
 	if s.store != nil {
@@ -254,18 +254,17 @@ func (s *service) close() error {
 	return errors.Join(errs...)
 }
 
-// fitOpenFiles lowers the bounds on connections and transfers to the open-file
-// limit.
+// fitOpenFiles lowers the limits on connections and transfers to fit the open-file limit.
 func (s *service) fitOpenFiles() error {
 	files, err := host.OpenFiles()
 	if err != nil {
-		return fmt.Errorf("ask how many files may be open: %w", err)
+		return fmt.Errorf("get the open-file limit: %w", err)
 	}
 	wanted := s.config.Limits
 	s.config.Limits = host.FitOpenFiles(wanted, files)
 	if got := s.config.Limits; got != wanted {
 		s.log.Warn().Int("files", files).Int("connections", got.Connections).Int("streams", got.Streams).
-			Msg("the system allows few open files, so fewer connections and transfers are taken; raise it (LimitNOFILE, ulimit -n) for more")
+			Msg("low open-file limit; reduced the limits on connections and transfers; raise it with LimitNOFILE or ulimit -n")
 	}
 	return nil
 }

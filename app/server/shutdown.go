@@ -10,20 +10,20 @@ import (
 	"molrun/app/server/config"
 )
 
-// abandonAfter bounds the wait for a request whose connection was cut.
+// abandonAfter limits the wait for a request whose connection was closed.
 const abandonAfter = 10 * time.Second
 
-// StopTimeout is how long the service may take to stop.
+// StopTimeout returns the maximum time that the service takes to stop.
 func StopTimeout(c config.Config) time.Duration {
 	return time.Duration(c.Stop.Requests) + 2*abandonAfter
 }
 
-// requests counts the requests that are being answered. Files and records are
-// closed only when all have ended, also those whose connections were cut: net/http
-// does not wait for these.
+// requests tracks the requests in progress. Files and records are closed only when all
+// have ended, including those whose connections were closed: net/http does not wait for
+// these.
 type requests struct{ running sync.WaitGroup }
 
-// counted returns a handler whose requests are counted.
+// counted returns a handler whose requests are tracked.
 func (r *requests) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		r.running.Add(1)
@@ -32,12 +32,12 @@ func (r *requests) counted(next http.Handler) http.Handler {
 	})
 }
 
-// drain accepts no more requests, lets the running ones end within the time, and
-// cuts the connections of the rest.
+// drain stops accepting requests, lets running ones finish within the time limit, and
+// closes the connections of the rest.
 func (r *requests) drain(within time.Duration, servers ...*http.Server) error {
 	err := shutdown(within, servers...)
 	ended := make(chan struct{})
-	go func() { // outlives drain only if a request hangs, and then not the process
+	go func() { // outlives drain only if a request hangs, but not the process
 		r.running.Wait()
 		close(ended)
 	}()
@@ -45,11 +45,11 @@ func (r *requests) drain(within time.Duration, servers ...*http.Server) error {
 	case <-ended:
 		return err
 	case <-time.After(abandonAfter):
-		return errors.Join(err, errors.New("a request does not end though its connection was cut"))
+		return errors.Join(err, errors.New("a request did not end although its connection was closed"))
 	}
 }
 
-// shutdown shuts the servers down, all within the same time.
+// shutdown shuts down the servers concurrently, within a common time limit.
 func shutdown(within time.Duration, servers ...*http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()

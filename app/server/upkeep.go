@@ -15,8 +15,8 @@ const (
 	placeInterval     = time.Second
 )
 
-// repeat calls fn now and after each interval, independent of the wall clock, until
-// ctx ends.
+// repeat calls fn now and after each interval, independently of the wall clock, until ctx
+// is done.
 func repeat(ctx context.Context, interval time.Duration, fn func(context.Context)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -56,8 +56,8 @@ func (s *service) cleanUp(ctx context.Context) {
 	}
 }
 
-// cleanUpFolders removes folders of algorithms that are on offer no more and that no job needs
-// but completed ones: a failed one may be tried again.
+// cleanUpFolders removes folders of algorithms no longer on offer, unless a job that has
+// not completed needs them: a failed one can be retried.
 func (s *service) cleanUpFolders(ctx context.Context) {
 	err := s.files.Removing(func() error { // not while a backup copies them
 		_, err := s.folders.CollectGarbage(func(digest string) (bool, error) { return s.needsFolder(ctx, digest) })
@@ -82,7 +82,7 @@ func (s *service) needsFolder(ctx context.Context, digest string) (bool, error) 
 	return true, err
 }
 
-// retain deletes jobs and uploads by the rules of retention.
+// retain deletes jobs and uploads by the retention rules.
 func (s *service) retain(ctx context.Context) {
 	done, err := s.keeper.DeleteExpired(ctx, func(e app.Expired) {
 		s.log.Info().Str("job", string(e.Job)).Str("name", e.Name).Str("organization", e.Organization).Str("user", e.Email).
@@ -95,24 +95,24 @@ func (s *service) retain(ctx context.Context) {
 	case done.Doubt:
 		s.log.Warn().Msg("clock is more than a day off since the last run; retention is paused for 1h")
 	case done.Behind > 0:
-		s.log.Warn().Dur("behind", done.Behind).Msg("clock jumped forward; limiting retention to one day per hour")
+		s.log.Warn().Dur("behind", done.Behind).Msg("clock jumped forward; each hourly retention run will advance by at most one day")
 	}
 }
 
-// checkPlace notices that the data directory was removed, also while nothing is written:
-// the database then refuses everything and ends the process.
+// checkPlace detects the removal of the data directory even while nothing is written: the
+// database then rejects all calls and ends the process.
 func (s *service) checkPlace(context.Context) {
-	_ = s.store.CheckPlace() // it logs the error itself
+	_ = s.store.CheckLocation() // logs the error itself
 }
 
-// recordKeyUses writes from time to time when keys were last used.
+// recordKeyUses periodically saves the last-used times of keys.
 func (s *service) recordKeyUses(ctx context.Context) {
 	s.accounts.RecordKeyUses(ctx, func(err error) {
 		s.log.Warn().Err(err).Msg("could not save last-used times of API keys; retrying")
 	})
 }
 
-// saveKeyUses writes the rest when no more requests come.
+// saveKeyUses saves the remaining times after the last request.
 func (s *service) saveKeyUses() error {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonAfter)
 	defer cancel()

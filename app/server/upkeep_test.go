@@ -29,8 +29,8 @@ import (
 
 var anybody = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Admin.Rights()}
 
-// usedConfig is the configuration of a data directory with an old upload and an old job,
-// whose paths it returns.
+// usedConfig returns the configuration of a data directory with an old upload and an old
+// job, and their paths.
 func usedConfig(t *testing.T) (c config.Config, upload, job string) {
 	t.Helper()
 	site := fixture.New(t, app.Options{})
@@ -80,7 +80,7 @@ func TestRetentionIsLogged(t *testing.T) {
 	submit(t, s, "j")
 	_, err := s.app.Jobs.Cancel(t.Context(), anybody, "j")
 	must.OK(t, err)
-	time.Sleep(5 * time.Millisecond) // the job has to be older
+	time.Sleep(5 * time.Millisecond) // the job must be older
 	s.retain(t.Context())
 	if entry := logged(t, log, "deleted by the rules of retention"); entry["name"] != "j" || entry["organization"] != "lab" || entry["user"] != anybody.Email || entry["status"] != "FAILED" {
 		t.Errorf("the log has %s", log)
@@ -102,7 +102,7 @@ func TestRetentionIsLogged(t *testing.T) {
 	}
 }
 
-// submit queues a job of the algorithm shell in a service that runs nothing.
+// submit queues a job of the algorithm shell in a service that runs no jobs.
 func submit(t *testing.T, s *service, name string) app.JobID {
 	t.Helper()
 	body, err := strictjson.Parse([]byte(`{"jobName":"` + name + `","type":"shell","settings":{"script":"true"}}`))
@@ -118,8 +118,8 @@ func submit(t *testing.T, s *service, name string) app.JobID {
 	return id
 }
 
-// A database that can't be read reports nothing as a leftover.
-func TestSweepKeepsWhatItCannotLookUp(t *testing.T) {
+// If the database cannot be read, nothing counts as garbage.
+func TestGarbageCollectionKeepsUnreadableRecordsFiles(t *testing.T) {
 	t.Parallel()
 	c, upload, job := usedConfig(t)
 	s, err := openService(c, zerolog.Nop())
@@ -159,7 +159,7 @@ func TestAttemptsThatRanElsewhereAreFinished(t *testing.T) {
 	site.Start(retried)
 	first := site.Start(failed)
 	must.OK(t, site.Runs.Finish(t.Context(), failed, first.Attempts, app.Ending{Lost: "once"}))
-	site.Start(failed) // the last attempt that it has
+	site.Start(failed) // its last allowed attempt
 	site.Close()
 	c := testConfig(t)
 	c.Data = site.Data
@@ -215,7 +215,7 @@ func TestClusterWaitsForItsFolder(t *testing.T) {
 	}
 	checks, _ := s.ready(t.Context())
 	for _, state := range []string{s.slurmState(), fmt.Sprint(checks["slurm"])} {
-		if state != "not asked yet" && !strings.HasPrefix(state, "no answer since ") && !strings.HasPrefix(state, "the shared folder can't be used since ") { // it is being asked
+		if state != "not queried yet" && !strings.HasPrefix(state, "no response since ") && !strings.HasPrefix(state, "the shared folder has been unusable since ") { // depends on whether a query is in progress
 			t.Errorf("the cluster is %q", state)
 		}
 	}
@@ -247,7 +247,7 @@ func TestCommandsWorkWithAndWithoutTheService(t *testing.T) {
 	r := run(t, c)
 	must.OK(t, createKey())
 	must.OK(t, r.stop())
-	must.OK(t, createKey()) // the socket of a service that is gone changes nothing
+	must.OK(t, createKey()) // a leftover socket of an exited service must not matter
 	var keys []client.Key
 	failed := errors.New("enough")
 	err := WithLongControl(t.Context(), c, func(ctx context.Context, control *client.Control) (err error) {
@@ -276,7 +276,7 @@ func TestControlSocketIsTheOperators(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(data, "s")); err != nil || info.Mode() != 0o600|os.ModeSocket {
 		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
 	}
-	for range 20 { // one of them has the number by which the listener knows the directory
+	for range 20 { // one of them reuses the listener's descriptor number of the directory
 		again, err := os.Open(data)
 		must.OK(t, err)
 		defer again.Close()

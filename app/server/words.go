@@ -17,9 +17,10 @@ import (
 	"molrun/web/msa"
 )
 
-// inOtherWords adds what offers the API in other words: to language models at /mcp, and to
-// clients of a hosted service below /compat/, and to those of an alignment server below /msa/.
-func inOtherWords(s *service, api http.Handler, version string) http.Handler {
+// withAlternativeAPIs adds alternative forms of the API: for language models at /mcp, for
+// clients of a hosted service under /compat/, and for clients of an alignment server
+// under /msa/.
+func withAlternativeAPIs(s *service, api http.Handler, version string) http.Handler {
 	models := agent.Handler(api, version)
 	var hosted http.Handler
 	if l := s.config.Limits; s.config.Compat {
@@ -49,16 +50,17 @@ func inOtherWords(s *service, api http.Handler, version string) http.Handler {
 	})
 }
 
-// databases identifies those that jobs of the type msa search: a file names them in their folder.
+// databases identifies the databases searched by jobs of the type msa, which are named in
+// a file in their folder.
 func (s *service) databases() string {
 	text, err := os.ReadFile(filepath.Join(s.config.Site.Paths["msa"], "databases.json"))
 	if err != nil {
-		return "" // then the jobs say what is missing
+		return "" // the jobs then report what is missing
 	}
 	return string(text)
 }
 
-// makers says what this site adds to jobs that make files for others.
+// makers returns the site's additions to jobs that create files for other jobs.
 func (s *service) makers() map[string]app.MakerSite {
 	settings := map[string]any{}
 	if n := s.config.MSA.Cores; n > 0 {
@@ -67,7 +69,8 @@ func (s *service) makers() map[string]app.MakerSite {
 	return map[string]app.MakerSite{"msa": {Settings: settings, Data: s.databases}}
 }
 
-// finisher completes an upload for its owner: who has the link may.
+// finisher completes an upload on behalf of its owner: possession of the link is
+// sufficient.
 func finisher(s *service) func(ctx context.Context, id string) error {
 	return func(ctx context.Context, id string) error {
 		u, err := s.uploads.Upload(ctx, app.UploadID(id))

@@ -10,14 +10,14 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// advance reports the progress of a step as a part of the whole task.
+// advance maps the progress of a step to the progress of the whole task.
 type advance struct {
 	span  protocol.Span
-	label string // "step 2 of 5: relax"; "" if there is but one
+	label string // "step 2 of 5: relax"; "" if there is only one step
 	send  func(protocol.Progress)
 }
 
-// advanceOf returns that of the k-th step, from 0.
+// advanceOf returns the advance of the k-th step, counting from 0.
 func advanceOf(steps []protocol.Step, k int, send func(protocol.Progress)) advance {
 	a := advance{span: protocol.Span{Share: 1}, send: send}
 	if span := steps[k].Span; span != nil {
@@ -39,7 +39,7 @@ func (a advance) stepStarted() {
 	}
 }
 
-// report passes on progress that the program reports itself.
+// report passes on progress that the program itself reports.
 func (a advance) report(p protocol.Progress) {
 	p.Fraction = a.span.From + p.Fraction*a.span.Share
 	if a.span.Guessed {
@@ -48,7 +48,7 @@ func (a advance) report(p protocol.Progress) {
 	a.send(p)
 }
 
-// reportReading passes on a reading of a gauge.
+// reportReading passes on a reading of the progress parser.
 func (a advance) reportReading(r protocol.Reading) {
 	text := strings.TrimPrefix(a.label+", "+r.Text, ", ")
 	if r.Fraction < 0 {
@@ -58,30 +58,31 @@ func (a advance) reportReading(r protocol.Reading) {
 	a.report(protocol.Progress{Fraction: r.Fraction, Text: protocol.CleanText(text)})
 }
 
-// Gauge searches what is written to it. Tick has it look, if that is due.
-type Gauge interface {
+// ProgressParser parses progress from what is written to it. Tick parses pending text if a pause
+// has passed.
+type ProgressParser interface {
 	io.Writer
 	Tick()
 }
 
-// NewGauge makes a Gauge that calls report with what it reads.
-type NewGauge func(g protocol.Gauge, report func(protocol.Reading)) (Gauge, error)
+// NewProgressParser makes a ProgressParser that passes its readings to report.
+type NewProgressParser func(g protocol.ProgressParser, report func(protocol.Reading)) (ProgressParser, error)
 
-// Searches reports whether a task needs gauges.
-func Searches(dir string) bool {
+// NeedsProgressParser reports whether a task needs progress parsers.
+func NeedsProgressParser(dir string) bool {
 	s, err := ReadSpec(dir)
 	return err == nil && slices.ContainsFunc(s.Steps, func(step protocol.Step) bool { return step.Gauge != nil })
 }
 
-// gauges returns the progress parser of a step's output, and the file that is searched for
-// in; either is nil if there is none. A wrong expression searches nothing: that is no reason
-// to fail.
-func (r *runningStep) gauges() (output Gauge, file *watchedFile) {
+// gauges returns the progress parsers of a step's output and of its watched file; either
+// is nil if there is none. An invalid expression matches nothing and does not fail the
+// step.
+func (r *runningStep) gauges() (output ProgressParser, file *watchedFile) {
 	g := r.step.Gauge
 	if g == nil || r.newGauge == nil {
 		return nil, nil
 	}
-	newGauge := func() Gauge {
+	newGauge := func() ProgressParser {
 		made, err := r.newGauge(*g, r.advance.reportReading)
 		if err != nil {
 			return nil
@@ -98,8 +99,8 @@ func (r *runningStep) gauges() (output Gauge, file *watchedFile) {
 	return output, file
 }
 
-// lookAround reads what the program has said since the last look.
-func (r *runningStep) lookAround() {
+// updateProgress parses the program's output since the last call.
+func (r *runningStep) updateProgress() {
 	if r.gauge != nil {
 		r.gauge.Tick()
 	}
@@ -108,27 +109,27 @@ func (r *runningStep) lookAround() {
 
 // watchedFile is a file that is read while a program appends to it.
 type watchedFile struct {
-	name   string
-	gauge  Gauge
-	counts bool // all of it has to be read
-	offset int64
-	looked time.Time
+	name     string
+	gauge    ProgressParser
+	counts   bool // every byte must be read
+	offset   int64
+	lastRead time.Time
 }
 
-// mostWatched bounds what is read of a file at once, of one whose end is enough and of one
-// that is read completely.
+// Limits on how much is read from a file at once: mostWatched where its end is enough,
+// mostCounted where all of it must be read.
 const (
 	mostWatched   = 64 << 10
 	mostCounted   = 1 << 20
 	watchingPause = 500 * time.Millisecond
 )
 
-// readNew reads what the file has got, if it is there.
+// readNew reads what was appended to the file, if it exists.
 func (w *watchedFile) readNew(work string) {
-	if w == nil || time.Since(w.looked) < watchingPause {
+	if w == nil || time.Since(w.lastRead) < watchingPause {
 		return
 	}
-	w.looked = time.Now()
+	w.lastRead = time.Now()
 	f, err := openToRead(work, w.name)
 	if err != nil {
 		return
@@ -146,7 +147,7 @@ func (w *watchedFile) readNew(work string) {
 		most = mostWatched
 		w.offset = max(w.offset, info.Size()-most)
 	}
-	n, _ := io.Copy(w.gauge, io.NewSectionReader(f, w.offset, min(most, info.Size()-w.offset))) // what can't be read now is read later
+	n, _ := io.Copy(w.gauge, io.NewSectionReader(f, w.offset, min(most, info.Size()-w.offset))) // the rest is read next time
 	w.offset += n
 	w.gauge.Tick()
 }

@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// untilProgress waits for a report.
+// untilProgress waits for a progress report.
 func (a *attempt) untilProgress(want protocol.Progress) {
 	a.t.Helper()
 	var last *protocol.Progress
@@ -21,8 +21,8 @@ func (a *attempt) untilProgress(want protocol.Progress) {
 
 const waitForGo = "; while [ ! -e out/go ]; do sleep 0.02; done; rm out/go"
 
-// TestStepsAreProgress runs three steps: one says nothing, one prints its own progress, one
-// shows how far it is.
+// TestStepsAreProgress runs three steps: one prints nothing, one reports its own
+// progress, and one prints text for the progress parser.
 func TestStepsAreProgress(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "true"+waitForGo, "echo molrun:progress 0.5 half"+waitForGo, `printf '\rstep 10, left\rstep 30, left'`+waitForGo)
@@ -30,7 +30,7 @@ func TestStepsAreProgress(t *testing.T) {
 		a.spec.Steps[i].Name = name
 		a.spec.Steps[i].Span = &protocol.Span{From: float64(i) / 4, Share: 0.25 * float64(max(1, i)), Guessed: i < 2}
 	}
-	a.spec.Steps[2].Gauge = &protocol.Gauge{Pattern: `step (\d+)`, Of: 40}
+	a.spec.Steps[2].Gauge = &protocol.ProgressParser{Pattern: `step (\d+)`, Of: 40}
 	r := a.start()
 	for _, want := range []protocol.Progress{
 		{Text: "step 1 of 3", Basis: protocol.BySteps},
@@ -43,7 +43,8 @@ func TestStepsAreProgress(t *testing.T) {
 	r.ends(protocol.CauseDone)
 }
 
-// TestProgressNeverGoesBack prints a smaller number just after a larger one, and then nothing.
+// TestProgressNeverGoesBack prints a smaller number right after a larger one, and then
+// nothing.
 func TestProgressNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "echo molrun:progress 0.5 half; echo molrun:progress 0.2 later"+waitForGo)
@@ -53,14 +54,14 @@ func TestProgressNeverGoesBack(t *testing.T) {
 	r.outcome()
 }
 
-// TestFilesAreSearchedForProgress has a program write to its standard output, or to a file
-// that appears later and is written anew.
+// TestFilesAreSearchedForProgress has a program write to its standard output, or to a
+// file that appears later and is rewritten.
 func TestFilesAreSearchedForProgress(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "run.log"} {
 		a := newAttempt(t, "echo CYCLE 1; echo CYCLE 2 >> out/run.log"+waitForGo+"; echo CYCLE 3; echo C 4 > out/run.log"+waitForGo)
 		a.spec.Steps[0].Stdout = a.path(WorkDir, OutDir, "printed.txt")
-		a.spec.Steps[0].Gauge = &protocol.Gauge{Pattern: `(C\w* \d+)`}
+		a.spec.Steps[0].Gauge = &protocol.ProgressParser{Pattern: `(C\w* \d+)`}
 		texts := []string{"CYCLE 1", "CYCLE 3"}
 		if name != "" {
 			a.spec.Steps[0].Gauge.File = a.path(WorkDir, OutDir, name)
@@ -75,7 +76,7 @@ func TestFilesAreSearchedForProgress(t *testing.T) {
 	}
 }
 
-// TestWatchedFileIsReadInParts looks at a file that grows faster than it is read.
+// TestWatchedFileIsReadInParts reads a file that grows faster than it is read.
 func TestWatchedFileIsReadInParts(t *testing.T) {
 	work := t.TempDir()
 	for counts, most := range map[bool]int{false: mostWatched, true: mostCounted} {
@@ -85,7 +86,7 @@ func TestWatchedFileIsReadInParts(t *testing.T) {
 		w.readNew(work)
 		must.Equal(t, fmt.Sprintf("counts %v", counts), got.bytes, most)
 		if w.readNew(work); got.bytes != most {
-			t.Error("it was read again at once")
+			t.Error("it was read again immediately")
 		}
 	}
 	outside := &watchedFile{name: "/etc/passwd", gauge: &seen{}}

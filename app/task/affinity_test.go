@@ -9,7 +9,7 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// TestProgramsArePinned runs a program on one CPU, in a sandbox where there is one.
+// TestProgramsArePinned runs a program on one CPU, in a sandbox if possible.
 func TestProgramsArePinned(t *testing.T) {
 	t.Parallel()
 	allowed, err := process.AllowedCPUs()
@@ -25,11 +25,11 @@ func TestProgramsArePinned(t *testing.T) {
 	}
 	free := newAttempt(t, "unset OMP_NUM_THREADS; nproc")
 	if free.start().outcome(); strings.TrimSpace(free.read(LogFile)) != fmt.Sprint(len(allowed)) {
-		t.Errorf("without CPUs of its own: %s of %d", free.read(LogFile), len(allowed))
+		t.Errorf("without pinning: %s of %d", free.read(LogFile), len(allowed))
 	}
 }
 
-// TestAbsentCPUsAreNoFailure pins a task to a CPU that the machine has lost.
+// TestAbsentCPUsAreNoFailure pins a task to a CPU that no longer exists.
 func TestAbsentCPUsAreNoFailure(t *testing.T) {
 	t.Parallel()
 	for _, cpu := range []int{8191, 1 << 20, -1} {

@@ -11,8 +11,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestTaskThatCannotSayThatItRunsRunsNothing puts a folder in the way of run.json.
-func TestTaskThatCannotSayThatItRunsRunsNothing(t *testing.T) {
+// TestTaskFailsIfRunFileCannotBeWritten blocks run.json with a folder.
+func TestTaskFailsIfRunFileCannotBeWritten(t *testing.T) {
 	a := newAttempt(t, "touch out/ran")
 	must.OK(t, os.Mkdir(a.path(RunFile+".new"), 0o700))
 	if code := a.start().wait(); code == 0 || a.has(WorkDir, OutDir, "ran") || a.has(OutcomeFile) {
@@ -20,18 +20,18 @@ func TestTaskThatCannotSayThatItRunsRunsNothing(t *testing.T) {
 	}
 }
 
-// TestOutcomeThatIsThereCounts has the rename succeed and what follows fail.
-func TestOutcomeThatIsThereCounts(t *testing.T) {
+// TestWrittenOutcomeIsNoError fails after outcome.json was renamed into place.
+func TestWrittenOutcomeIsNoError(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(dir, OutcomeFile), []byte("{}"), 0o600))
 	r := reservedOutcome{dir: dir, path: filepath.Join(dir, "none", "temporary")}
 	if err := r.write(protocol.Outcome{}); err != nil {
-		t.Errorf("error %v although the outcome is there", err)
+		t.Errorf("error %v although the outcome exists", err)
 	}
 }
 
-// TestShortenedLogGivesBackTheSpaceReservedForIt fills a log until it is shortened
-// and compares what it takes on the disk.
+// TestShortenedLogGivesBackTheSpaceReservedForIt fills a log until it is shortened, and
+// compares its size with the disk space it occupies.
 func TestShortenedLogGivesBackTheSpaceReservedForIt(t *testing.T) {
 	const limit = 8 << 20
 	a := newAttempt(t, fmt.Sprintf("yes something | head -c %d", limit+limit/4))

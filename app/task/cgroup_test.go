@@ -11,8 +11,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// A process starts although a sweep removes its cgroup again and again, which is empty until
-// then: the kernel says so in two ways.
+// A process starts although cleanup repeatedly removes its cgroup while it is still
+// empty; the kernel reports this in two ways.
 func TestProcessesStartWhileTheirCgroupIsSwept(t *testing.T) {
 	parent := cgroupParent(t)
 	runtime.LockOSThread()
@@ -44,12 +44,13 @@ func TestProcessesStartWhileTheirCgroupIsSwept(t *testing.T) {
 	close(done)
 	sweeping.Wait()
 	if len(failed) > 0 {
-		t.Errorf("%d started; these failed in a way that is not tried again: %v", started, failed)
+		t.Errorf("%d started; these failed with errors that are not retried: %v", started, failed)
 	}
 	must.OK(t, s.removeCgroup())
 }
 
-// Rows share a sandbox although a sweep removes the first cgroup of each while it is empty.
+// Jobs of a batch share a sandbox although cleanup removes the first cgroup of each while
+// it is empty.
 func TestSandboxIsSharedWhileCgroupsAreSwept(t *testing.T) {
 	f := sharedFlight(t)
 	f.isolation.Cgroup = cgroupParent(t)
@@ -76,23 +77,23 @@ func TestSandboxIsSharedWhileCgroupsAreSwept(t *testing.T) {
 		rows = append(rows, row(t, "true"))
 	}
 	f.feed(rows...)
-	f.takeOff()
-	f.land()
+	f.start()
+	f.finish()
 	close(stop)
 	sweeping.Wait()
 	if len(swept) < 10 {
-		t.Fatalf("only %d cgroups were swept", len(swept))
+		t.Fatalf("only %d cgroups were cleaned up", len(swept))
 	}
 	done(t, rows...)
-	for _, a := range rows[:len(rows)-1] { // no others follow the last
+	for _, a := range rows[:len(rows)-1] { // the last has no successor
 		if firstOf(t, a) != firstOf(t, rows[0]) {
 			t.Errorf("%s was not in the sandbox of the others", a.dir)
 		}
 	}
-	must.Equal(t, "the pilot", f.read(PilotLogFile), "")
+	must.Equal(t, "the worker", f.read(WorkerLogFile), "")
 }
 
-// cgroupParent makes a cgroup for those of tasks.
+// cgroupParent makes a parent for the cgroups of tasks.
 func cgroupParent(t *testing.T) string {
 	t.Helper()
 	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	searchedOutput = 1 << 20 // of what a step prints, from its end
+	searchedOutput = 1 << 20 // bytes searched at the end of a step's output
 	shownOutput    = 16 << 10
 )
 
@@ -34,20 +34,20 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// checked reports whether more than its exit status shows that a step has done its work.
+// checked reports whether the success of a step depends on more than its exit status.
 func checked(step protocol.Step) bool {
 	return len(step.FailsIf)+len(step.Makes)+len(step.Keep) > 0
 }
 
-// conclude checks what a step has left when none of its processes runs any more. Of one
-// that has failed it shows what the log does not have.
+// conclude checks the results of a step whose processes have all exited. If the step
+// failed, it adds files to the log that explain why.
 func (r *runningStep) conclude() {
 	if r.outcome.Cause == "" && checked(r.step) {
 		r.checkSuccess()
 	}
 	if (r.outcome.Cause == "" || r.outcome.Cause == protocol.CauseDone) && r.overMemory() {
 		r.outcome.OverMemory = true
-		r.warn(fmt.Sprintf("A process of the job was killed because the job used more than its %s of memory; its result may be incomplete.", unit.Bytes(r.spec.MemoryBytes)))
+		r.warn(fmt.Sprintf("A process of the job was killed because the job exceeded its memory limit of %s; its result might be incomplete.", unit.Bytes(r.spec.MemoryBytes)))
 	}
 	switch r.outcome.Cause {
 	case protocol.CauseExit, protocol.CauseSignal, protocol.CauseNoResult:
@@ -55,12 +55,12 @@ func (r *runningStep) conclude() {
 	}
 }
 
-// checkSuccess decides whether a program that ended well has done its work.
+// checkSuccess decides whether a program that exited successfully has done its work.
 func (r *runningStep) checkSuccess() {
 	root, err := os.OpenRoot(r.work)
 	if err != nil {
 		r.decide(protocol.CauseNoResult, sentence(err.Error()))
-		r.blame()
+		r.recordFailedStep()
 		return
 	}
 	defer root.Close()
@@ -75,13 +75,13 @@ func (r *runningStep) checkSuccess() {
 	case missing != "":
 		r.checkMemory(false)
 		r.decide(protocol.CauseNoResult, fmt.Sprintf("Step %q %s.", r.step.Name, missing))
-		r.blame()
+		r.recordFailedStep()
 	case r.last:
 		r.decide(protocol.CauseDone, "")
 	}
 }
 
-// complaint finds what a step prints only when it has failed.
+// complaint looks for output that a step prints only on failure.
 func (r *runningStep) complaint() string {
 	if len(r.step.FailsIf) == 0 {
 		return ""
@@ -93,14 +93,15 @@ func (r *runningStep) complaint() string {
 	for _, wanted := range r.step.FailsIf {
 		for _, text := range texts {
 			if containsWords(text, wanted) {
-				return fmt.Sprintf("has failed: it printed %q", protocol.CleanText(wanted))
+				return fmt.Sprintf("failed: it printed %q", protocol.CleanText(wanted))
 			}
 		}
 	}
 	return ""
 }
 
-// containsWords reports whether a text contains whole words: "0 atoms" is not in "10 atoms".
+// containsWords reports whether text contains wanted as whole words: "0 atoms" is not in
+// "10 atoms".
 func containsWords(text []byte, wanted string) bool {
 	first, _ := utf8.DecodeRuneInString(wanted)
 	last, _ := utf8.DecodeLastRuneInString(wanted)
@@ -122,7 +123,7 @@ func inWord(r rune) bool {
 	return r != utf8.RuneError && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// missing finds a file that the step should have made.
+// missing looks for a file that the step should have made.
 func (r *runningStep) missing(root *os.Root) string {
 	for _, pattern := range r.step.Makes {
 		found, empty := false, false
@@ -136,9 +137,9 @@ func (r *runningStep) missing(root *os.Root) string {
 		switch {
 		case found:
 		case empty:
-			return fmt.Sprintf("ended, but %s is empty", r.shownPath(pattern))
+			return fmt.Sprintf("exited successfully, but %s is empty", r.shownPath(pattern))
 		default:
-			return fmt.Sprintf("ended, but did not make %s", r.shownPath(pattern))
+			return fmt.Sprintf("exited successfully, but did not create %s", r.shownPath(pattern))
 		}
 	}
 	return ""
@@ -153,30 +154,30 @@ func (r *runningStep) keepFiles(root *os.Root) string {
 				continue
 			}
 			if err := root.Rename(name, to); err != nil {
-				return fmt.Sprintf("left %s, which can't be kept: %v", name, err)
+				return fmt.Sprintf("created %s, which can't be kept: %v", name, err)
 			}
 		}
 	}
 	return ""
 }
 
-// matches returns the files of a pattern, relative to the work directory.
+// matches returns the files that match pattern, relative to the work directory.
 func (r *runningStep) matches(root *os.Root, pattern string) []string {
 	path, err := pathBelow(r.work, pattern)
 	if err != nil {
 		return nil
 	}
-	names, _ := fs.Glob(root.FS(), filepath.ToSlash(path)) // the pattern was checked when it was read
+	names, _ := fs.Glob(root.FS(), filepath.ToSlash(path)) // the pattern was checked when the step was read
 	return names
 }
 
-// shownPath is a path as a result has it, or below the work directory.
+// shownPath returns a path as named in results, or relative to the work directory.
 func (r *runningStep) shownPath(path string) string {
 	path = strings.TrimPrefix(path, r.work+"/")
 	return strings.TrimPrefix(path, OutDir+"/")
 }
 
-// logFiles adds to the log the end of files that say why the step has failed.
+// logFiles appends the ends of files that explain the failure of the step to the log.
 func (r *runningStep) logFiles() {
 	root, err := os.OpenRoot(r.work)
 	if err != nil {
@@ -196,7 +197,7 @@ func (r *runningStep) logFiles() {
 	}
 }
 
-// lastOf returns the last bytes of a file, nil if it can't be read.
+// lastOf returns the last bytes of a file, or nil if it can't be read.
 func (r *runningStep) lastOf(name string, most int64) []byte {
 	f, err := openToRead(r.work, name)
 	if err != nil {

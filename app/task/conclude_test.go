@@ -15,27 +15,27 @@ func TestProgramThatEndsWellMayHaveFailed(t *testing.T) {
 	tests := []struct {
 		name, script string
 		step         protocol.Step
-		message      string // "": the step is fine
+		message      string // "" means that the step succeeds
 	}{
 		{"made", "echo x > a.pdb; : > b.pdb", protocol.Step{Makes: []string{"a.pdb", "*.pdb"}}, ""},
-		{"not made", "true", protocol.Step{Makes: []string{"a.pdb"}}, "ended, but did not make a.pdb"},
-		{"empty", ": > out/a.pdb", protocol.Step{Makes: []string{"out/a.pdb"}}, "ended, but a.pdb is empty"},
-		{"all empty", ": > a.pdb; : > b.pdb", protocol.Step{Makes: []string{"*.pdb"}}, "ended, but *.pdb is empty"},
-		{"a folder", "mkdir a.pdb", protocol.Step{Makes: []string{"a.pdb"}}, "did not make a.pdb"},
-		{"a link out", "ln -s /etc/passwd a.pdb", protocol.Step{Makes: []string{"a.pdb"}}, "did not make a.pdb"},
-		{"a pipe", "mkfifo a.pdb", protocol.Step{Makes: []string{"a.pdb"}}, "did not make a.pdb"},
+		{"not made", "true", protocol.Step{Makes: []string{"a.pdb"}}, "exited successfully, but did not create a.pdb"},
+		{"empty", ": > out/a.pdb", protocol.Step{Makes: []string{"out/a.pdb"}}, "exited successfully, but a.pdb is empty"},
+		{"all empty", ": > a.pdb; : > b.pdb", protocol.Step{Makes: []string{"*.pdb"}}, "exited successfully, but *.pdb is empty"},
+		{"a folder", "mkdir a.pdb", protocol.Step{Makes: []string{"a.pdb"}}, "did not create a.pdb"},
+		{"a link out", "ln -s /etc/passwd a.pdb", protocol.Step{Makes: []string{"a.pdb"}}, "did not create a.pdb"},
+		{"a pipe", "mkfifo a.pdb", protocol.Step{Makes: []string{"a.pdb"}}, "did not create a.pdb"},
 		{"printed", "echo 0 molecules converted >&2", protocol.Step{FailsIf: []string{"1 molecule", "0 molecules"}}, `printed "0 molecules"`},
 		{"printed to a file", "echo 0 molecules converted", protocol.Step{Stdout: "out/log", FailsIf: []string{"0 molecules"}}, `printed "0 molecules"`},
 		{"not printed", "echo 10 molecules converted", protocol.Step{FailsIf: []string{"0 molecules", "10 mol"}}, ""},
 		{"at the end of much", "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo no atoms", protocol.Step{FailsIf: []string{"no atoms"}}, `printed "no atoms"`},
 		{"a status that is fine", "exit 1", protocol.Step{OK: []int{1}}, ""},
-		{"a status that is fine and nothing made", "exit 1", protocol.Step{OK: []int{1}, Makes: []string{"a"}}, "did not make a"},
+		{"a status that is fine and nothing made", "exit 1", protocol.Step{OK: []int{1}, Makes: []string{"a"}}, "did not create a"},
 		{"another status", "exit 2", protocol.Step{OK: []int{1}}, "exit code 2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			withAndWithoutSandbox(t, tt.script, func(t *testing.T, a *attempt) {
-				step := tt.step // others run at the same time
+				step := tt.step // a copy, because subtests run in parallel
 				step.Argv, step.Name = a.spec.Steps[0].Argv, "prepare"
 				a.spec.Steps = []protocol.Step{step, {Argv: []string{"sh", "-c", "echo > out/next"}}}
 				o := a.start().outcome()
@@ -116,7 +116,7 @@ func TestStdinStaysBelowTheWorkDirectory(t *testing.T) {
 		a := newAttempt(t, script, "cat")
 		a.spec.Steps[1].Stdin = "answer"
 		if o := a.start().outcome(); o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, "answer") {
-			t.Errorf("%s: outcome %+v, want it refused", script, o)
+			t.Errorf("%s: outcome %+v, want an error", script, o)
 		}
 		if log := a.read(LogFile); strings.Contains(log, "root:") {
 			t.Errorf("%s: the log has %q", script, log)

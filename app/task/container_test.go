@@ -24,7 +24,7 @@ func contained(t *testing.T, scripts ...string) *attempt {
 	a.isolation.Sandbox.Image, a.isolation.Containers = containertest.Image, store.Options
 	t.Cleanup(func() {
 		if left := store.Containers(t, a.dir); len(left) > 0 {
-			t.Errorf("containers %q are left", left)
+			t.Errorf("leftover containers: %q", left)
 		}
 	})
 	a.env = append(a.env, "PATH="+store.Path+":"+os.Getenv("PATH"))
@@ -40,7 +40,7 @@ func TestProgramsOfAnImageRunInAContainer(t *testing.T) {
 	a.spec.Steps[1].Argv = []string{"/where/molrun/is", "use", "8"}
 	a.spec.Steps[2].Argv = []string{"nosuch"}
 	o := a.start().outcome()
-	if o.Cause != protocol.CauseCannotStart || o.Isolation != "podman" || !strings.Contains(o.Message, `The image has no program "nosuch"`) {
+	if o.Cause != protocol.CauseCannotStart || o.Isolation != "podman" || !strings.Contains(o.Message, `The image does not contain the program "nosuch"`) {
 		t.Errorf("outcome %+v", o)
 	}
 	want, err := containertest.Podman(t).Run(nil, "image", "inspect", "--format={{.Id}}", containertest.Image)
@@ -52,16 +52,16 @@ func TestProgramsOfAnImageRunInAContainer(t *testing.T) {
 		t.Errorf("log %s", log)
 	}
 	if info, err := os.ReadDir(a.dir); err != nil || slices.ContainsFunc(info, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".box") }) {
-		t.Errorf("left beside the work directory: %v, %v", info, err)
+		t.Errorf("leftover next to the work directory: %v, %v", info, err)
 	}
 }
 
 func TestImageThatIsNotHereIsNamed(t *testing.T) {
 	t.Parallel()
 	for image, says := range map[string]string{
-		"localhost/nosuch:1":          "The image localhost/nosuch:1 is not here; load it with: podman load -i FILE.",
-		"docker://localhost/nosuch:1": "The image localhost/nosuch:1 is not here; load it with: podman load -i FILE.",
-		"/nosuch/image.sif":           "Its program is in a container image, and apptainer is not installed: no folder of PATH has it.",
+		"localhost/nosuch:1":          "The image localhost/nosuch:1 does not exist on this machine; load it with: podman load -i FILE.",
+		"docker://localhost/nosuch:1": "The image localhost/nosuch:1 does not exist on this machine; load it with: podman load -i FILE.",
+		"/nosuch/image.sif":           "Its program is in a container image, but apptainer was not found in PATH.",
 	} {
 		a := contained(t, "touch out/ran")
 		a.isolation.Sandbox.Image = image
@@ -71,7 +71,7 @@ func TestImageThatIsNotHereIsNamed(t *testing.T) {
 	}
 }
 
-// busy is a program that does not end by itself, nor when it is asked to.
+// busy is a program that neither exits on its own nor on SIGTERM.
 const busy = `trap "" TERM; (trap "" TERM; setsid sleep 7331) & touch out/ready; while :; do sleep 1; done`
 
 func TestContainerDiesWithItsTask(t *testing.T) {
@@ -124,7 +124,7 @@ func TestContainerEndsWhenItsTaskIsStopped(t *testing.T) {
 	}
 }
 
-// TestSweepRemovesWhatACrashHasLeft kills all that could remove the container.
+// TestSweepRemovesWhatACrashHasLeft kills every process that could remove the container.
 func TestSweepRemovesWhatACrashHasLeft(t *testing.T) {
 	t.Parallel()
 	a, other := contained(t, busy), contained(t, busy)
@@ -150,10 +150,10 @@ func TestSweepRemovesWhatACrashHasLeft(t *testing.T) {
 		}
 	}
 	if left := containertest.Podman(t).Containers(t, a.dir); len(below0) != 1 || len(left) > 0 {
-		t.Errorf("containers %q are left after the sweep of %q", left, below0)
+		t.Errorf("leftover containers: %q after the sweep of %q", left, below0)
 	}
 	if all := containertest.Podman(t).Containers(t, other.dir); len(all) != 1 {
-		t.Errorf("the sweep removed the container of a task that runs: %q", all)
+		t.Errorf("cleanup removed the container of a running task: %q", all)
 	}
 	going.signal(syscall.SIGTERM)
 	going.outcome()

@@ -12,48 +12,50 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// disk watches what the task writes, and what it leaves free on the disk. Each task decides
-// for itself: if the disk is about to be down to its reserve, those that still grow end.
+// disk monitors what the task writes and how much space remains free. Each task decides
+// for itself: when free space is about to reach the threshold, the tasks that still grow
+// fail.
 type disk struct {
-	reserve int64 // bytes that must stay free; 0: any
-	most    int64 // bytes that the task may write; 0: any
+	reserve int64 // free-space threshold in bytes; 0 means none
+	limit   int64 // limit on bytes written by the task; 0 means none
 
 	free  int64 // at the last check
 	at    time.Time
 	pause time.Duration // until the next check
 
-	short  bool  // the disk was about to be down to its reserve then
-	before int64 // what the task had written when that began
+	short  bool  // free space was about to reach the threshold
+	before int64 // bytes written by the task when short became true
 
-	reported int64         // what WrittenFile says
-	measured time.Time     // when the task's files were last measured
-	took     time.Duration // that this took
+	reported    int64         // content of WrittenFile
+	measured    time.Time     // when the task's files were last measured
+	measureTime time.Duration // duration of that measurement
 }
 
 const (
-	// writeSpeed is twice what can be written in a second: by it, no check comes too late.
+	// writeSpeed is twice the number of bytes that can be written per second, so that no
+	// check comes too late.
 	writeSpeed = 8 << 30
-	// lookAhead is how long it takes to end programs that write.
+	// lookAhead is the time it takes to kill programs that write.
 	lookAhead = 250 * time.Millisecond
-	// growth is how much a task may still write while the disk is short: a few lines of a log.
+	// growth is how much a task can write while the disk is short: a few lines of a log.
 	growth = 4 << 20
 )
 
-// checkUsage looks at the disk of a directory, and returns a sentence if the task must end: so
-// much does it write.
+// checkUsage checks the disk that holds dir. It returns a sentence if the task must end
+// because it writes too much, otherwise "".
 func (d *disk) checkUsage(dir string, now time.Time) (excess string) {
 	d.pause = usualPause
 	if d.reserve > 0 {
 		excess = d.checkFree(dir, now)
 	}
-	if excess != "" || d.most <= 0 || now.Sub(d.measured) < max(usualPause, 20*d.took) {
+	if excess != "" || d.limit <= 0 || now.Sub(d.measured) < max(usualPause, 20*d.measureTime) {
 		return excess
 	}
 	written := d.measure(dir, now)
-	d.share(dir, written)
-	if written > d.most {
-		return fmt.Sprintf("The job wrote %s, and %s are left of what its user or organization may store. "+
-			"Have it write less, or delete files or jobs that are no longer needed.", unit.Bytes(written), unit.Bytes(d.most))
+	d.syncQuota(dir, written)
+	if written > d.limit {
+		return fmt.Sprintf("The job wrote %s, but only %s remain of the storage quota of its user or organization. "+
+			"Make it write less, or delete files or jobs that are no longer needed.", unit.Bytes(written), unit.Bytes(d.limit))
 	}
 	return ""
 }
@@ -64,19 +66,20 @@ type amount struct {
 	Bytes    int64 `json:"bytes"`
 }
 
-// share tells the service what the task has written, and learns from it what others have left.
-func (d *disk) share(dir string, written int64) {
+// syncQuota reports to the service what the task has written, and reads the limit that
+// remains after the writes of others.
+func (d *disk) syncQuota(dir string, written int64) {
 	if written != d.reported {
-		if err := writeUnsynced(dir, WrittenFile, amount{Protocol, written}); err == nil { // else the next check may
+		if err := writeUnsynced(dir, WrittenFile, amount{Protocol, written}); err == nil { // on failure the next check retries
 			d.reported = written
 		}
 	}
 	if may, err := readFile[amount](dir, ShareFile); err == nil && may.Bytes > 0 {
-		d.most = may.Bytes
+		d.limit = may.Bytes
 	}
 }
 
-// ReadWritten returns how many bytes a task had written when that was last measured.
+// ReadWritten returns the last measured number of bytes written by a task.
 func ReadWritten(dir string) (int64, error) {
 	a, err := readFile[amount](dir, WrittenFile)
 	if err != nil {
@@ -85,15 +88,15 @@ func ReadWritten(dir string) (int64, error) {
 	return a.Bytes, nil
 }
 
-// WriteShare says how many bytes a task may write, in place of what task.json says.
-func WriteShare(dir string, bytes int64) error {
+// WriteQuota limits how many bytes a task can write, overriding task.json.
+func WriteQuota(dir string, bytes int64) error {
 	return writeUnsynced(dir, ShareFile, amount{Protocol, bytes})
 }
 
 func (d *disk) checkFree(dir string, now time.Time) (excess string) {
 	free, err := freeBytes(dir)
 	if err != nil {
-		return "" // the next check may find out
+		return "" // sandboxExited to the next check
 	}
 	soon := free
 	if passed := now.Sub(d.at); !d.at.IsZero() && free < d.free && passed > 0 {
@@ -109,16 +112,16 @@ func (d *disk) checkFree(dir string, now time.Time) (excess string) {
 	if !d.short {
 		d.short, d.before = true, written
 	}
-	d.pause = max(firstPause, 5*d.took)
+	d.pause = max(firstPause, 5*d.measureTime)
 	if written-d.before < growth {
 		return ""
 	}
-	return fmt.Sprintf("The job had written %s and went on, while the server's disk was down to the %s that stay free (disk.reserve). "+
-		"Have it write less, or ask an administrator to free some space.", unit.Bytes(written), unit.Bytes(d.reserve))
+	return fmt.Sprintf("The job had written %s and continued writing when free disk space on the server reached the threshold of %s (disk.reserve). "+
+		"Make it write less, or ask an administrator to free some space.", unit.Bytes(written), unit.Bytes(d.reserve))
 }
 
-// measure returns how many bytes of the disk the task's files take, but for those that were
-// laid in.
+// measure returns the disk space used by the task's files in bytes, without its input
+// files.
 func (d *disk) measure(dir string, now time.Time) (bytes int64) {
 	begin := time.Now()
 	in := filepath.Join(dir, WorkDir, InDir)
@@ -134,7 +137,7 @@ func (d *disk) measure(dir string, now time.Time) (bytes int64) {
 		}
 		return nil
 	})
-	d.measured, d.took = now, time.Since(begin)
+	d.measured, d.measureTime = now, time.Since(begin)
 	return bytes
 }
 
@@ -157,7 +160,7 @@ func freeBytes(dir string) (int64, error) {
 	return int64(s.Bavail) * int64(s.Bsize), nil
 }
 
-// checkDisk ends the step if the task writes too much.
+// checkDisk fails the step if the task writes too much.
 func (r *runningStep) checkDisk() {
 	if excess := r.disk.checkUsage(r.dir, time.Now()); excess != "" {
 		r.decide(protocol.CauseDisk, excess)

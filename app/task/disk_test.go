@@ -15,18 +15,18 @@ import (
 	"molrun/app/test/must"
 )
 
-// smallDisk returns a directory on a file system of its own with so many MiB.
+// smallDisk returns a directory on a separate file system of this size.
 func smallDisk(t *testing.T, mib int) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=700", mib)); err != nil {
-		must.Skip(t, "mounting a small file system takes root: %v", err)
+		must.Skip(t, "mounting a small file system requires root: %v", err)
 	}
 	t.Cleanup(func() { must.OK(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	return dir
 }
 
-func TestWhatGrowsOnAShortDiskMustEnd(t *testing.T) {
+func TestGrowingTaskFailsOnFullDisk(t *testing.T) {
 	dir := smallDisk(t, 64)
 	write := func(name string, mib int) {
 		must.Write(t, filepath.Join(dir, name), string(make([]byte, mib<<20)))
@@ -52,29 +52,30 @@ func TestWhatGrowsOnAShortDiskMustEnd(t *testing.T) {
 	must.OK(t, os.Remove(filepath.Join(dir, "work/in/large")))
 	check("there is space again", false)
 
-	limited := disk{most: 30 << 20}
+	limited := disk{limit: 30 << 20}
 	if excess := limited.checkUsage(dir, now); excess != "" {
 		t.Error(excess)
 	}
 	write("work/out/c", 8)
 	if excess := limited.checkUsage(dir, now.Add(time.Minute)); excess == "" {
-		t.Error("33 MiB are written of 30, and it need not end")
+		t.Error("33 MiB of 30 were written, but the task can continue")
 	}
 	written, err := ReadWritten(dir)
 	must.OK(t, err)
 	if written < 33<<20 || written > 34<<20 {
-		t.Errorf("%d bytes are told to be written", written)
+		t.Errorf("reported %d bytes written", written)
 	}
 	for i, ends := range []bool{false, true} {
-		must.OK(t, WriteShare(dir, []int64{64 << 20, 32 << 20}[i]))
+		must.OK(t, WriteQuota(dir, []int64{64 << 20, 32 << 20}[i]))
 		if excess := limited.checkUsage(dir, now.Add(time.Duration(i+2)*time.Minute)); (excess != "") != ends {
-			t.Errorf("33 MiB are written, and others have left %d: %q", limited.most, excess)
+			t.Errorf("33 MiB are written, and %d remain after others: %q", limited.limit, excess)
 		}
 	}
 }
 
-// TestTenWritersLeaveTheReserve ends those that go on. With TEST_FAST_WRITERS they write as fast as they can, and it
-// checks how much of the reserve they have taken meanwhile: that depends on how busy the machine is.
+// TestTenWritersLeaveTheReserve checks that tasks which keep writing end. With
+// TEST_FAST_WRITERS they write at full speed, and the test checks how far free space
+// drops below the threshold, which depends on the load of the machine.
 func TestTenWritersLeaveTheReserve(t *testing.T) {
 	const reserve, tolerance = 512 << 20, 64 << 20
 	parent := smallDisk(t, 1536)

@@ -17,12 +17,12 @@ import (
 // defaultPath is the PATH of programs if the service has none.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// inherited are the variables that pass from the service to its tasks and from a
-// task to its programs: search paths, language and time zone. All others stay
-// behind, because they may hold secrets.
+// inherited lists the variables that tasks inherit from the service and programs from
+// their task: search paths, language and time zone. No others are passed on, because they
+// might hold secrets.
 var inherited = []string{"PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ"}
 
-// InheritedEnv returns the part of this process's environment that tasks and
+// InheritedEnv returns those variables of this process's environment that tasks and
 // programs inherit.
 func InheritedEnv() []string {
 	var env []string
@@ -34,23 +34,23 @@ func InheritedEnv() []string {
 	return env
 }
 
-// gpuVariable names the GPUs that a program may use.
+// gpuVariable lists the GPUs that a program can use.
 const gpuVariable = "CUDA_VISIBLE_DEVICES"
 
-// hookVariable names them for what makes GPUs visible in containers. Many images set it to all,
-// which would give every GPU to a job that has none.
+// hookVariable lists the GPUs for the hooks that make them visible in containers. Many
+// images set it to all, which would give every GPU to a job that has none.
 const hookVariable = "NVIDIA_VISIBLE_DEVICES"
 
-// secondsVariable is the remaining run time of the task when a step begins.
+// secondsVariable holds the remaining run time of the task when a step starts.
 const secondsVariable = "MOLRUN_SECONDS"
 
-// threadVariables say how many threads a program's libraries start.
+// threadVariables set how many threads a program's libraries start.
 var threadVariables = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}
 
-// environment is the whole environment of a step's program. site are variables of the
-// machine's modules. The variables of the algorithm, and those of the step, replace inherited ones, but not those that mark the
-// task and assign its CPUs, GPUs and time. Unless they say otherwise, libraries start as many
-// threads as the task has CPUs.
+// environment returns the complete environment of a step's program. site holds the
+// variables set by environment modules. Variables of the algorithm and of the step
+// replace inherited ones, except those that identify the task and assign its CPUs, GPUs
+// and time. By default, libraries start as many threads as the task has CPUs.
 func (s *Spec) environment(work string, begin time.Time, site, step map[string]string) []string {
 	env := map[string]string{"PATH": defaultPath}
 	for _, entry := range InheritedEnv() {
@@ -60,7 +60,7 @@ func (s *Spec) environment(work string, begin time.Time, site, step map[string]s
 	maps.Copy(env, site)
 	env["HOME"] = work
 	env["TMPDIR"] = filepath.Join(work, TempDir)
-	env["PYTHONUNBUFFERED"] = "1" // what Python has printed is in the log when it is killed
+	env["PYTHONUNBUFFERED"] = "1" // so the log is complete if Python is killed
 	if s.CPUs > 0 {
 		for _, name := range threadVariables {
 			env[name] = fmt.Sprint(s.CPUs)
@@ -85,10 +85,11 @@ func (s *Spec) environment(work string, begin time.Time, site, step map[string]s
 	return list
 }
 
-// fromImage are the variables that a container has from its image.
+// fromImage lists the variables that a container takes from its image.
 var fromImage = []string{"PATH", "LD_LIBRARY_PATH"}
 
-// environment is that of a step. In a container, it completes the image's own.
+// environment returns the environment of a step. In a container it adds to that of the
+// image.
 func (s *shim) environment(step protocol.Step) []string {
 	env := s.spec.environment(s.work, s.begin, s.site, step.Env)
 	if s.isolation.Runtime == nil {
@@ -105,9 +106,9 @@ func (s *shim) environment(step protocol.Step) []string {
 	})
 }
 
-// visibleGPUs returns the leased devices, or else those that a cluster has granted
-// to this process. If there are none it is "", which hides all GPUs: programs would
-// otherwise use every one that they find.
+// visibleGPUs returns the leased devices, or otherwise those that a cluster granted to
+// this process. If there are none, it returns "", which hides all GPUs: programs would
+// otherwise use every GPU they find.
 func (s *Spec) visibleGPUs() string {
 	if len(s.GPUs) > 0 {
 		return strings.Join(s.GPUs, ",")
@@ -115,7 +116,7 @@ func (s *Spec) visibleGPUs() string {
 	return os.Getenv(gpuVariable)
 }
 
-// grantedGPUs returns the same as a list.
+// grantedGPUs returns the visible GPUs as a list.
 func (s *Spec) grantedGPUs() []string {
 	return strings.FieldsFunc(s.visibleGPUs(), func(r rune) bool { return r == ',' })
 }

@@ -14,11 +14,11 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Protocol is the version of the files that this program writes, and the newest
-// that it reads.
+// Protocol is the version of the files that this program writes, and the newest that it
+// can read.
 const Protocol = 1
 
-// The files of an attempt's directory.
+// The files in the directory of an attempt.
 const (
 	SpecFile     = "task.json"
 	RunFile      = "run.json"
@@ -28,9 +28,9 @@ const (
 	StopFile     = "stop"
 	SandboxFile  = "sandbox.json"
 	OutcomeFile  = "outcome.json"
-	WrittenFile  = "written.json" // by the task: how many bytes it has written
-	ShareFile    = "share.json"   // by the service: how many it may
-	ClaimDir     = "claim"        // on a cluster: made by the job that runs the attempt
+	WrittenFile  = "written.json" // by the task: bytes it has written
+	ShareFile    = "share.json"   // by the service: bytes the task can write
+	ClaimDir     = "claim"        // on a cluster: made by the cluster job that runs the attempt
 	WorkDir      = "work"
 	OutDir       = "out" // below WorkDir: the job's output
 	TempDir      = "tmp" // below WorkDir
@@ -38,8 +38,8 @@ const (
 	SettingsFile = "settings.json"
 )
 
-// ErrUnreadable says that a file exists but makes no sense, or only to a newer
-// version of molrun. Reading it again would not help.
+// ErrUnreadable means that a file exists but is invalid, or was written by a newer
+// version of molrun. Reading it again does not help.
 var ErrUnreadable = errors.New("unreadable")
 
 // Started is the content of run.json: the process that runs the task.
@@ -51,7 +51,7 @@ type Started struct {
 	StartedAt time.Time `json:"startedAt"`
 }
 
-// ReadRun returns the content of run.json. Like the other readers, it gives
+// ReadRun returns the content of run.json. Like the other readers, it returns
 // fs.ErrNotExist if the file does not exist yet.
 func ReadRun(dir string) (*Started, error) { return readFile[Started](dir, RunFile) }
 
@@ -69,15 +69,15 @@ func ReadProgress(dir string) (*protocol.Progress, error) {
 	return &r.Progress, nil
 }
 
-// Exists reports whether an attempt has the file. It reports true if it can't
-// tell: its callers would otherwise run a task twice.
+// Exists reports whether the attempt in dir has the file. If that can't be determined it
+// reports true, because its callers would otherwise run a task twice.
 func Exists(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
 	return !errors.Is(err, os.ErrNotExist)
 }
 
 // readFile decodes a file of an attempt. It ignores unknown members, because later
-// versions may add some without a new protocol number.
+// versions can add some without a new protocol number.
 func readFile[T any](dir, name string) (*T, error) {
 	data, err := readWhole(dir, name)
 	if err != nil {
@@ -90,7 +90,7 @@ func readFile[T any](dir, name string) (*T, error) {
 		return nil, fmt.Errorf("%s is %w: %w", name, ErrUnreadable, err)
 	}
 	if head.Protocol < 1 || head.Protocol > Protocol {
-		return nil, fmt.Errorf("%s is %w: it has protocol %d and this molrun reads 1 to %d; install the version that wrote it",
+		return nil, fmt.Errorf("%s is %w: it has protocol version %d, but this version of molrun supports only 1 to %d; install the version that wrote it",
 			name, ErrUnreadable, head.Protocol, Protocol)
 	}
 	v := new(T)
@@ -100,7 +100,7 @@ func readFile[T any](dir, name string) (*T, error) {
 	return v, nil
 }
 
-// largestFile bounds what is read of a file. Real ones are far smaller.
+// largestFile limits how much of a file is read. Real files are far smaller.
 const largestFile = 16 << 20
 
 func readWhole(dir, name string) ([]byte, error) {
@@ -111,14 +111,13 @@ func readWhole(dir, name string) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, largestFile+1))
 	if err == nil && len(data) > largestFile {
-		return nil, fmt.Errorf("%s is %w: it is longer than %d bytes", name, ErrUnreadable, largestFile)
+		return nil, fmt.Errorf("%s is %w: it exceeds %d bytes", name, ErrUnreadable, largestFile)
 	}
 	return data, err
 }
 
-// openFile opens a file of an attempt. Programs can replace these files with
-// anything: what is not a regular file is unreadable, and a pipe does not block
-// the caller.
+// openFile opens a file of an attempt. Programs can replace these files with anything, so
+// it rejects everything but regular files, and does not block on a pipe.
 func openFile(dir, name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a link, a socket

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// The files of protocol 1 must stay readable, because tasks outlive upgrades of
-// the service. Members may be added to these golden files, but not changed.
+// The files of protocol 1 must stay readable, because tasks outlive upgrades of the
+// service. Members can be added to these golden files, but not changed.
 func TestFilesOfProtocol1(t *testing.T) {
 	at := time.Date(2026, 11, 20, 10, 40, 0, 123e6, time.UTC)
 	spec := Spec{
@@ -40,8 +40,8 @@ func TestFilesOfProtocol1(t *testing.T) {
 	golden(t, StopFile, &stopRecord{1, at, 1234.5})
 }
 
-// golden compares v with a golden file in both directions, and reads the file with
-// an additional unknown member.
+// golden compares v with a golden file in both directions, and reads the file with an
+// unknown member added.
 func golden[T any](t *testing.T, name string, v *T) {
 	t.Helper()
 	data, err := encode(v)
@@ -102,13 +102,13 @@ func TestSpecNeedsATokenAndAStep(t *testing.T) {
 func TestRequestStopGivesTheTimeSinceTheFirstRequest(t *testing.T) {
 	dir := t.TempDir()
 	if StopRequested(dir) {
-		t.Error("a stop is reported before it was requested")
+		t.Error("StopRequested is true before the request")
 	}
 	if ago, err := RequestStop(dir); ago != 0 || err != nil {
 		t.Errorf("first requested %v ago, %v; want now", ago, err)
 	}
 	if !StopRequested(dir) {
-		t.Error("no stop is reported after it was requested")
+		t.Error("StopRequested is false after the request")
 	}
 	now, err := uptime()
 	must.OK(t, err)

@@ -14,29 +14,29 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// host is the process that runs tasks: what all of them share.
+// host is the process that runs tasks: the state that they share.
 type host struct {
-	ctx       context.Context // its end has the effect of SIGTERM
-	self      process.ID
-	isolation Isolation
-	cannot    error    // why programs can't be isolated
-	newGauge  NewGauge // nil: none
-	pilot     bool     // it may run more than one task
-	unsynced  bool     // others make durable what tasks leave
+	ctx          context.Context // canceling it has the effect of SIGTERM
+	self         process.ID
+	isolation    Isolation
+	isolationErr error             // why programs can't be isolated
+	newGauge     NewProgressParser // nil means no progress parsers
+	worker       bool              // it can run more than one task
+	unsynced     bool              // the output of tasks is synced elsewhere
 
-	leaving  bool // this process was asked to end
-	priority priority
-	shared   sharedSandbox // of a pilot's tasks
+	terminating bool // this process was asked to end
+	priority    priority
+	shared      sharedSandbox // sandbox shared by the tasks of a worker
 
-	children chan os.Signal   // a child ended
-	ends     chan os.Signal   // this process is asked to end
-	hangups  chan os.Signal   // ignored; programs get the default back
-	looks    <-chan time.Time // it is time to look whether a task was stopped; nil: a signal says so
-	onLook   func()           // looks at the other tasks
+	children    chan os.Signal   // a child exited
+	termSignals chan os.Signal   // this process should exit
+	hangups     chan os.Signal   // ignored; programs get the default action
+	stopTicks   <-chan time.Time // time to check for stop requests; nil if a signal reports them
+	checkOthers func()           // checks the other tasks
 }
 
-// newHost makes this process fit to run tasks. Programs die with the thread that
-// started them, so the caller's goroutine keeps its thread until close.
+// newHost prepares this process to run tasks. Programs die with the thread that started
+// them, so the caller's goroutine is locked to its thread until close.
 func newHost(ctx context.Context, o Options) (*host, error) {
 	runtime.LockOSThread()
 	if err := prepareProcess(); err != nil {
@@ -44,14 +44,14 @@ func newHost(ctx context.Context, o Options) (*host, error) {
 		return nil, err
 	}
 	h := &host{
-		ctx: ctx, newGauge: o.NewGauge, pilot: o.Pilot, unsynced: o.Unsynced,
-		children: make(chan os.Signal, 1),
-		ends:     make(chan os.Signal, 1),
-		hangups:  make(chan os.Signal, 1),
+		ctx: ctx, newGauge: o.NewGauge, worker: o.Worker, unsynced: o.Unsynced,
+		children:    make(chan os.Signal, 1),
+		termSignals: make(chan os.Signal, 1),
+		hangups:     make(chan os.Signal, 1),
 	}
-	h.isolation, h.cannot = o.Isolation.resolve(ctx)
+	h.isolation, h.isolationErr = o.Isolation.resolve(ctx)
 	signal.Notify(h.children, syscall.SIGCHLD)
-	signal.Notify(h.ends, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(h.termSignals, syscall.SIGTERM, syscall.SIGINT)
 	signal.Notify(h.hangups, syscall.SIGHUP)
 	var err error
 	if h.self, err = process.IDOf(os.Getpid()); err != nil {
@@ -63,13 +63,13 @@ func newHost(ctx context.Context, o Options) (*host, error) {
 
 func (h *host) close() {
 	signal.Stop(h.children)
-	signal.Stop(h.ends)
+	signal.Stop(h.termSignals)
 	signal.Stop(h.hangups)
 	runtime.UnlockOSThread()
 }
 
-// reapChildren collects all children that have ended, including adopted ones, and notifies of
-// each. It reports whether there is no child at all.
+// reapChildren reaps all children that have exited, including adopted ones, and calls
+// notify for each. It reports whether no children remain.
 func (h *host) reapChildren(notify func(pid int, status syscall.WaitStatus, usage syscall.Rusage)) (none bool) {
 	for {
 		var status syscall.WaitStatus
@@ -83,7 +83,7 @@ func (h *host) reapChildren(notify func(pid int, status syscall.WaitStatus, usag
 			return false
 		default:
 			if h.shared.reaped(pid) {
-				usage = syscall.Rusage{} // it is that of all steps that used the sandbox
+				usage = syscall.Rusage{} // includes every step that used the sandbox
 			}
 			notify(pid, status, usage)
 		}
@@ -100,8 +100,8 @@ func (h *host) runTask(dir string) error {
 		return err
 	}
 	s := newShim(h, dir)
-	if h.cannot != nil {
-		s.decide(protocol.CauseCannotStart, sentence(h.cannot.Error()))
+	if h.isolationErr != nil {
+		s.decide(protocol.CauseCannotStart, sentence(h.isolationErr.Error()))
 	}
 	if err := s.announce(); err != nil {
 		return errors.Join(err, os.Remove(reserved.path))
@@ -111,8 +111,8 @@ func (h *host) runTask(dir string) error {
 	return reserved.write(s.finish())
 }
 
-// cpuSeconds is what the children of this process that have ended have used, without steps in a shared
-// sandbox.
+// cpuSeconds returns the CPU time of this process's exited children, without steps in a
+// shared sandbox.
 func (h *host) cpuSeconds() float64 {
-	return process.ChildrenSeconds() - h.shared.twice
+	return process.ChildrenSeconds() - h.shared.doubleCounted
 }

@@ -22,29 +22,29 @@ import (
 	"molrun/app/test/must"
 )
 
-// The attacks of a hostile program, see attack.
+// The targets of a hostile program's attacks; see attack.
 const (
 	onVictim, onTask, onFirst = "victim", "task", "first"
 
 	ptraceSeize = 0x4206 // PTRACE_SEIZE, which does not stop a process
 )
 
-// target is what a hostile program is told of the machine.
+// target lists what a hostile program tries to reach on the machine.
 type target struct {
-	victim, task int    // PIDs of a process beside the sandbox, and of the one that runs the task
-	tcp          string // address of a service of the machine
-	abstract     string // name of a socket of the machine that has no file
-	segment      int    // key of shared memory
+	victim, task int    // PIDs of a process outside the sandbox and of the process that runs the task
+	tcp          string // address of a service on the machine
+	abstract     string // name of a socket outside that has no file
+	segment      int    // key of a shared memory segment
 	setuid       string // program that would run as another user
-	folder       string // hidden, has a socket and a secret
+	folder       string // hidden folder with a socket and a secret
 }
 
 func (x target) words() []string {
 	return []string{"attack", strconv.Itoa(x.victim), strconv.Itoa(x.task), x.tcp, x.abstract, strconv.Itoa(x.segment), x.setuid, x.folder}
 }
 
-// attack is a program that prints what it could do outside of its sandbox, a word each, and then that it has
-// tried everything.
+// attack is a program that prints a word for everything it could do outside its sandbox,
+// and then that it has tried everything.
 func attack(words []string) {
 	number := func(text string) int { n, _ := strconv.Atoi(text); return n }
 	x := target{victim: number(words[0]), task: number(words[1]), tcp: words[2], abstract: words[3], segment: number(words[4]), setuid: words[5], folder: words[6]}
@@ -87,7 +87,7 @@ func attack(words []string) {
 	fmt.Println("tried everything")
 }
 
-// hasKeyring asks for the ID of the session's keyring (KEYCTL_GET_KEYRING_ID).
+// hasKeyring requests the ID of the session keyring (KEYCTL_GET_KEYRING_ID).
 func hasKeyring() error { return calls(unix.SYS_KEYCTL, 0, ^uintptr(2)) }
 
 func makesUserNamespace() error {
@@ -103,7 +103,7 @@ func calls(number, first, second uintptr) error {
 	return nil
 }
 
-// forks3 makes a process with clone3, which ends at once.
+// forks3 uses clone3 to create a process that exits immediately.
 func forks3(flags uint64) error {
 	arguments := [11]uint64{0: flags, 4: uint64(syscall.SIGCHLD)}
 	pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&arguments)), unsafe.Sizeof(arguments), 0)
@@ -131,7 +131,8 @@ func reads(path string) error {
 	return err
 }
 
-// seesOthers looks for a process that neither started this one nor was started by the first one.
+// seesOthers looks for a process that neither started this one nor was started by the
+// first one.
 func seesOthers() error {
 	own := map[string]bool{"1": true, strconv.Itoa(os.Getpid()): true, strconv.Itoa(os.Getppid()): true}
 	entries, err := os.ReadDir("/proc")
@@ -152,7 +153,7 @@ func dials(network, address string) error {
 	return err
 }
 
-// changesUser runs a program that belongs to another user and has the bit that lets it run as that.
+// changesUser runs a setuid program that belongs to another user.
 func changesUser(program string) error {
 	out, err := exec.Command(program, "whoami").Output()
 	if err != nil {
@@ -173,7 +174,7 @@ func talksToItself() error {
 	return dials("tcp", l.Addr().String())
 }
 
-// targets makes what a hostile program is to reach.
+// targets creates what a hostile program tries to reach.
 func targets(t *testing.T) target {
 	t.Helper()
 	x := target{abstract: fmt.Sprintf("@molrun-test-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-")), folder: t.TempDir()}
@@ -195,7 +196,7 @@ func targets(t *testing.T) target {
 	x.victim = victim.Process.Pid
 
 	x.segment = 0x6d6f0000 | os.Getpid()&0xffff
-	const create = 0o1666 // IPC_CREAT, and everybody may use it
+	const create = 0o1666 // IPC_CREAT, accessible to all users
 	id, _, errno := syscall.RawSyscall(syscall.SYS_SHMGET, uintptr(x.segment), 4096, create)
 	if errno != 0 {
 		t.Fatal(errno)
@@ -213,12 +214,12 @@ func targets(t *testing.T) target {
 	return x
 }
 
-// attacked runs the hostile program in an attempt and returns what it could do.
+// attacked runs the hostile program in an attempt and returns what it achieved.
 func attacked(t *testing.T, a *attempt, x target) string {
 	t.Helper()
 	a.isolation.Hide = []string{x.folder}
 	a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0]), filepath.Dir(x.setuid)}
-	// The PID of the process that runs the task is known once that has begun.
+	// The PID of the process that runs the task is known only after it has started.
 	a.spec.Steps = []protocol.Step{{Argv: []string{"sh", "-c", `while [ ! -e out/words ]; do sleep 0.02; done; exec "$0" $(cat out/words)`, os.Args[0]}}}
 	r := a.start()
 	x.task = r.cmd.Process.Pid
@@ -233,8 +234,8 @@ func attacked(t *testing.T, a *attempt, x target) string {
 	return did
 }
 
-// TestHostileProgramReachesNothingOutside runs the same program with and without a sandbox: what it can't do
-// in one it can do without.
+// TestHostileProgramReachesNothingOutside runs the same program with and without a
+// sandbox: everything that fails inside succeeds outside.
 func TestHostileProgramReachesNothingOutside(t *testing.T) {
 	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
 		must.Equal(t, "in the sandbox the program", attacked(t, sandboxed(t), targets(t)), "")
@@ -246,7 +247,7 @@ func TestHostileProgramReachesNothingOutside(t *testing.T) {
 			"signal-" + onVictim, "signal-" + onTask, "trace-" + onVictim, "trace-" + onTask, "read-environment", "read-memory-map", "see-processes",
 			"network", "abstract-socket", "control-socket", "hidden-file", "shared-memory",
 		}
-		if hasKeyring() == nil { // what a machine denies to all is not shown
+		if hasKeyring() == nil { // expected only if the machine allows it
 			want = append(want, "keyring")
 		}
 		if makesUserNamespace() == nil {
@@ -261,7 +262,8 @@ func TestHostileProgramReachesNothingOutside(t *testing.T) {
 	})
 }
 
-// TestProgramsAreKilledBeforeTheService looks at what the kernel goes by when memory runs out.
+// TestProgramsAreKilledBeforeTheService checks the score by which the kernel selects
+// processes when memory runs out.
 func TestProgramsAreKilledBeforeTheService(t *testing.T) {
 	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
 		sandboxed(t, "cat /proc/self/oom_score_adj").succeeds("500\n")

@@ -13,38 +13,40 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// Isolation says how the programs of a task are isolated from the rest of the
-// machine. The starter of the task decides it. A task that can't be isolated in
-// this way does not start.
+// Isolation says how the programs of a task are isolated from the rest of the machine.
+// The starter of the task sets it. A task that can't be isolated this way does not start.
 type Isolation struct {
-	// Find makes the task find out by itself whether it can have a sandbox,
-	// because it runs on another machine: FindAuto takes one if possible,
-	// FindRequired does not start without. Otherwise Bubblewrap decides.
+	// Find makes the task itself detect whether it can have a sandbox, because it runs on
+	// another machine: FindAuto uses one if possible, FindRequired does not start without
+	// one. If Find is "", Bubblewrap decides.
 	Find string `json:"find,omitempty"`
 	// Bubblewrap is the path of bwrap. If it is "", programs see the whole machine.
 	Bubblewrap string `json:"bubblewrap,omitempty"`
-	// Sized says that this bwrap can limit the size of shared memory and forbid user namespaces.
+	// Sized means that this bwrap can limit the size of shared memory and disable user
+	// namespaces.
 	Sized bool `json:"sized,omitempty"`
-	// Cgroup is the cgroup in which the task makes its own; "" is none.
+	// Cgroup is the parent of the task's own cgroup; "" means none.
 	Cgroup string `json:"cgroup,omitempty"`
-	// Hide lists what no program may see, wherever it is: the data directory, the configuration, keys.
+	// Hide lists paths that no program can see: the data directory, the configuration,
+	// keys.
 	Hide []string `json:"hide,omitempty"`
-	// Processes is how many processes and threads may exist at once; 0 is no
+	// Processes limits how many processes and threads can exist at once; 0 means no
 	// limit.
 	Processes int64 `json:"processes,omitempty"`
-	// FileBytes is how large a file may become; 0 is no limit.
+	// FileBytes limits the size of a file; 0 means no limit.
 	FileBytes int64 `json:"fileBytes,omitempty"`
-	// Reserve is how many bytes of the disk must stay free; 0 is no limit.
+	// Reserve is how many bytes of the disk must stay free; 0 means no limit.
 	Reserve int64 `json:"reserve,omitempty"`
-	// Containers says how images of containers are run.
+	// Containers selects and configures the container runtime.
 	Containers container.Options `json:"containers,omitzero"`
-	// ModulesInit is the script that defines the command module; "": one that is installed.
+	// ModulesInit is the script that defines the module command; "" means an installed
+	// one.
 	ModulesInit string `json:"modulesInit,omitempty"`
-	// Sandbox is what the algorithm asks for. With an image, programs run in containers of
-	// it instead of bubblewrap.
+	// Sandbox holds the algorithm's requirements. If it names an image, programs run in
+	// containers instead of bubblewrap.
 	Sandbox protocol.Sandbox `json:"sandbox"`
 
-	Runtime *container.Runtime `json:"-"` // of the image; resolve finds it
+	Runtime *container.Runtime `json:"-"` // runs the image; set by resolve
 }
 
 // The values of Isolation.Find.
@@ -53,8 +55,8 @@ const (
 	FindRequired = "required"
 )
 
-// resolve finds the runtime of an image, or does what Find asks for, and refuses to run without
-// a sandbox what must have one.
+// resolve finds the runtime of an image, or applies Find. It returns an error if a
+// sandbox is required but not available.
 func (i Isolation) resolve(ctx context.Context) (Isolation, error) {
 	if i.Sandbox.Image != "" {
 		i.Bubblewrap = ""
@@ -66,7 +68,7 @@ func (i Isolation) resolve(ctx context.Context) (Isolation, error) {
 	}
 	i, err := i.findIsolation(ctx)
 	if err == nil && i.Sandbox.Required && i.Bubblewrap == "" {
-		err = errors.New("the algorithm's programs may only run in a sandbox, and this machine gives none")
+		err = errors.New("the algorithm requires a sandbox, which this machine does not support")
 	}
 	return i, err
 }
@@ -83,12 +85,12 @@ func (i Isolation) findIsolation(ctx context.Context) (Isolation, error) {
 	case err == nil:
 		i.Bubblewrap = bwrap
 	case i.Find == FindRequired:
-		return i, fmt.Errorf("the node can give no sandbox, and runner.sandbox is %q: %w", FindRequired, err)
+		return i, fmt.Errorf("the node does not support sandboxes, but runner.sandbox is %q: %w", FindRequired, err)
 	}
 	return i, nil
 }
 
-// ParseIsolation reads the form that String gives; "" is no isolation.
+// ParseIsolation reads the form that String returns; "" means no isolation.
 func ParseIsolation(text string) (Isolation, error) {
 	var i Isolation
 	if text == "" {
@@ -100,17 +102,17 @@ func ParseIsolation(text string) (Isolation, error) {
 	return i, nil
 }
 
-// String returns the form for a command line.
+// String returns the command-line form.
 func (i Isolation) String() string {
 	text, err := json.Marshal(i)
 	if err != nil {
-		panic(err) // never: JSON can represent every field
+		panic(err) // unreachable: JSON can represent every field
 	}
 	return string(text)
 }
 
-// Kind names the isolation for run.json and outcome.json: bubblewrap or a runtime of
-// containers, cgroup, both such as bubblewrap+cgroup, or none.
+// Kind names the isolation for run.json and outcome.json: bubblewrap or a container
+// runtime, cgroup, a combination such as bubblewrap+cgroup, or none.
 func (i Isolation) Kind() string {
 	var kinds []string
 	if i.Runtime != nil {

@@ -26,14 +26,14 @@ func TestIsolationRoundTripsThroughTheCommandLine(t *testing.T) {
 func TestProgramsThatNeedASandboxDoNotRunWithout(t *testing.T) {
 	needs := protocol.Sandbox{Required: true}
 	if _, err := (Isolation{Sandbox: needs}).resolve(t.Context()); err == nil {
-		t.Error("they run without a sandbox")
+		t.Error("programs run without a sandbox")
 	}
 	t.Setenv("PATH", t.TempDir()) // without bwrap
 	if _, err := (Isolation{Find: FindAuto, Sandbox: needs}).resolve(t.Context()); err == nil {
-		t.Error("they run on a node that gives none")
+		t.Error("programs run on a node without sandboxes")
 	}
 	if _, err := (Isolation{Sandbox: protocol.Sandbox{Required: true, Image: "fold:1"}}).resolve(t.Context()); err == nil {
-		t.Error("they run of an image where no runtime is")
+		t.Error("programs of an image run without a runtime")
 	}
 	for _, fine := range []Isolation{{}, {Find: FindAuto}, {Bubblewrap: "/usr/bin/bwrap", Sandbox: needs}} {
 		if _, err := fine.resolve(t.Context()); err != nil {
@@ -42,8 +42,8 @@ func TestProgramsThatNeedASandboxDoNotRunWithout(t *testing.T) {
 	}
 }
 
-// TestContainersAreSandboxes needs no bubblewrap. The runtimes are stand-ins, which nothing
-// starts.
+// TestContainersAreSandboxes needs no bubblewrap, and fakes runtimes that are never
+// started.
 func TestContainersAreSandboxes(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -60,7 +60,7 @@ func TestContainersAreSandboxes(t *testing.T) {
 		}
 		i.Containers.Runtime = container.Off
 		if _, err := i.resolve(t.Context()); err == nil {
-			t.Errorf("%+v: they run although containers are off", tt)
+			t.Errorf("%+v: programs run although containers are off", tt)
 		}
 	}
 }

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// ErrLocked says that another process runs the task.
+// ErrLocked means that another process runs the task.
 var ErrLocked = errors.New("another process runs this task")
 
-// lockTimeout is how long Lock waits for those who only check the lock (Locked).
+// lockTimeout is how long Lock waits for processes that only check the lock (Locked).
 const lockTimeout = time.Second
 
-// Lock takes the lock of an attempt, which says that the task lives until every
-// process that inherited the file has closed it. If it is held, Lock gives
-// ErrLocked.
+// Lock takes the lock of an attempt. The task is alive until every process that inherited
+// the file has closed it. If the lock is held, Lock returns ErrLocked.
 func Lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -30,16 +29,15 @@ func Lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Locked reports whether a process runs the task. It does not know if a program has
-// removed the lock or replaced it with anything but a regular file, and then
-// reports false.
+// Locked reports whether a process runs the task. It reports false if a program has
+// removed the lock or replaced it with anything but a regular file.
 func Locked(dir string) (bool, error) {
 	f, err := openFile(dir, LockFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUnreadable) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at the task's lock: %w", err)
+		return false, fmt.Errorf("check the task's lock: %w", err)
 	}
 	err = errors.Join(flock(int(f.Fd()), syscall.LOCK_SH, 0), f.Close())
 	if errors.Is(err, ErrLocked) {
@@ -48,8 +46,8 @@ func Locked(dir string) (bool, error) {
 	return false, err
 }
 
-// inheritLock takes over the lock that the starter of this process holds, so
-// that it is held without a gap.
+// inheritLock takes over the lock held by the starter of this process, so that it is held
+// without a gap.
 func inheritLock(fd int, dir string) error {
 	var inherited, expected syscall.Stat_t
 	if err := syscall.Fstat(fd, &inherited); err != nil {
@@ -64,8 +62,8 @@ func inheritLock(fd int, dir string) error {
 	return flock(fd, syscall.LOCK_EX, 0)
 }
 
-// keepLock takes the lock for the rest of this process's life, by a descriptor
-// that nothing closes: if the lock is free, the process has exited.
+// keepLock takes the lock for the rest of this process's life, with a descriptor that
+// nothing closes: if the lock is free, the process has exited.
 func keepLock(dir string) error {
 	f, err := Lock(dir)
 	if err != nil {
@@ -75,7 +73,7 @@ func keepLock(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// flock locks a file, and gives ErrLocked if that takes longer than timeout.
+// flock locks a file, and returns ErrLocked if that takes longer than timeout.
 func flock(fd, how int, timeout time.Duration) error {
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := syscall.Flock(fd, how|syscall.LOCK_NB)

@@ -9,21 +9,20 @@ import (
 	"syscall"
 )
 
-// logFile keeps what a program prints, in at most limit bytes: the beginning,
-// where programs say what they read, and the end, where they say what went
-// wrong. When it is full, it drops its middle and grows again. So every byte is
-// copied less than twice, and a reader finds a complete log at any time. A line
-// in the middle says how much is missing.
+// logFile keeps at most limit bytes of a program's output: the beginning, where programs
+// print their input, and the end, where they print errors. When it is full, it drops its
+// middle and grows again. So every byte is copied less than twice, and readers find a
+// complete log at any time. A line in the middle says how much is missing.
 type logFile struct {
 	path    string
 	f       *os.File
 	size    int64
 	limit   int64
-	head    int64 // length of the beginning that stays; 0 until the log is full
+	head    int64 // length of the beginning that is kept; 0 until the log is full
 	omitted int64
 	lost    int64 // bytes that could not be written
 
-	unsynced bool // others make it durable
+	unsynced bool // it is synced elsewhere
 }
 
 func openLog(dir string, limit int64) (*logFile, error) {
@@ -60,7 +59,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close makes the log durable, unless that is left to others.
+// Close makes the log durable, unless it is synced elsewhere.
 func (l *logFile) Close() error {
 	var err error
 	if l.lost > 0 {
@@ -68,7 +67,7 @@ func (l *logFile) Close() error {
 	}
 	info, statErr := l.f.Stat()
 	if statErr == nil {
-		statErr = l.f.Truncate(info.Size()) // frees what collapse has reserved
+		statErr = l.f.Truncate(info.Size()) // frees the space that collapse reserved
 	}
 	if !l.unsynced {
 		err = errors.Join(err, l.f.Sync())
@@ -78,9 +77,9 @@ func (l *logFile) Close() error {
 
 const keepSize = 1 // FALLOC_FL_KEEP_SIZE of fallocate(2)
 
-// collapse replaces the full log with a shorter one: its beginning, a line that
-// says what is missing, its end. Unlike Close it does not sync: a crash of the
-// machine takes only the log of a lost attempt.
+// collapse replaces the full log with a shorter one: its beginning, a line that says what
+// is missing, and its end. Unlike Close it does not sync, because a crash of the machine
+// loses only the log of a lost attempt.
 func (l *logFile) collapse() error {
 	if l.head == 0 {
 		l.head = l.lineEnd(l.limit / 8)
@@ -94,8 +93,8 @@ func (l *logFile) collapse() error {
 	if err != nil {
 		return err
 	}
-	// With space already allocated, the file system need not write this file out
-	// at the rename below, which would be most of the work if there is much output.
+	// With space already allocated, the file system does not have to write this file out
+	// at the rename below, which would dominate the cost with much output.
 	syscall.Fallocate(int(f.Fd()), keepSize, 0, l.limit)
 	size, err := l.copyTo(f, tail, omission(omitted))
 	if err == nil {
@@ -125,10 +124,10 @@ func (l *logFile) copyTo(f *os.File, tail int64, marker string) (int64, error) {
 	return head + int64(len(marker)) + end, err
 }
 
-// lineEnd moves an offset to the start of the next line, unless that is far.
+// lineEnd moves an offset to the start of the next line, unless that is far away.
 func (l *logFile) lineEnd(offset int64) int64 {
 	near := make([]byte, min(4<<10, l.limit/16))
-	n, _ := l.f.ReadAt(near, offset) // a failed read finds no line
+	n, _ := l.f.ReadAt(near, offset) // a failed read finds no line break
 	for i, b := range near[:n] {
 		if b == '\n' {
 			return offset + int64(i) + 1

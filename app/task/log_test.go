@@ -44,7 +44,7 @@ func TestLogKeepsBeginningAndEnd(t *testing.T) {
 			must.OK(t, l.Close())
 			checkLog(t, dir, all.String(), limit)
 			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-				t.Errorf("directory has %v, %v; want the log alone", entries, err)
+				t.Errorf("directory has %v, %v; want only the log", entries, err)
 			}
 		})
 	}
@@ -138,8 +138,8 @@ func TestMarkedLinesAreFilteredFromTheLog(t *testing.T) {
 	}
 }
 
-// FuzzMarkFilter checks that the filter removes valid progress lines, words warnings and
-// changes nothing else, however the output is cut into chunks.
+// FuzzMarkFilter checks that the filter removes valid progress lines, rewords warnings
+// and changes nothing else, no matter how the output is split into chunks.
 func FuzzMarkFilter(f *testing.F) {
 	f.Add([]byte("a\nmolrun:progress 0.5 x\nb"), uint8(3))
 	f.Add([]byte("molrun:progress molrun:progress 0.1\n"), uint8(1))

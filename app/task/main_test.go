@@ -23,7 +23,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestMain lets the test binary act as molrun and as the program of a task.
+// TestMain lets the test binary act as molrun and as a task's program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 			exit(0)
 		}
 	}
-	// Parallel tests mostly wait. The command line overrides this.
+	// Parallel tests mostly wait. The command line overrides this value.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
@@ -65,12 +65,12 @@ func runTask(args []string) int {
 	}
 	flags := flag.NewFlagSet("task", flag.ExitOnError)
 	lock, isolation := flags.Int("lock-fd", 0, ""), flags.String("isolation", "", "")
-	pilot, unsynced := flags.Bool("pilot", false, ""), flags.Bool("unsynced", false, "")
+	worker, unsynced := flags.Bool("worker", false, ""), flags.Bool("unsynced", false, "")
 	flags.Parse(args[1:])
 	i, err := ParseIsolation(*isolation)
 	run := Run
-	if *pilot {
-		run = RunPilot
+	if *worker {
+		run = RunWorker
 	}
 	if err == nil {
 		err = run(context.Background(), args[0], Options{LockFD: *lock, Isolation: i, NewGauge: newGauge, Unsynced: *unsynced})
@@ -81,7 +81,7 @@ func runTask(args []string) int {
 	return ExitCode(err)
 }
 
-func newGauge(g protocol.Gauge, report func(protocol.Reading)) (Gauge, error) {
+func newGauge(g protocol.ProgressParser, report func(protocol.Reading)) (ProgressParser, error) {
 	return gauge.New(g, report)
 }
 
@@ -93,12 +93,11 @@ func socketIn(args []string) string {
 	return ""
 }
 
-// exit ends this process at once. Under the race detector, os.Exit would sleep for
-// a second.
+// exit exits immediately. Under the race detector, os.Exit would sleep for a second.
 func exit(code int) { syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0) }
 
-// use is a program that uses 0.3 s of CPU and the given MiB of memory, and then
-// ends or, with wait, keeps the memory.
+// use is a program that uses 0.3 s of CPU time and this many MiB of memory, and then
+// exits or, with wait, keeps the memory.
 func use(mib string, wait bool) {
 	n, _ := strconv.Atoi(mib)
 	var usage syscall.Rusage
@@ -121,9 +120,9 @@ type attempt struct {
 	dir       string
 	spec      Spec
 	isolation Isolation
-	env       []string   // of the process that runs the task
-	files     []*os.File // that this process inherits, from 3
-	after     *attempt   // nil, or a task of the same pilot that has its turn in the sandbox before
+	env       []string   // environment of the process that runs the task
+	files     []*os.File // inherited by this process, from descriptor 3
+	after     *attempt   // task of the same worker that uses the sandbox before this one; nil if none
 }
 
 // newAttempt creates an attempt whose steps are the scripts.
@@ -132,7 +131,7 @@ func newAttempt(t *testing.T, scripts ...string) *attempt {
 	return newAttemptIn(t, t.TempDir(), scripts...)
 }
 
-// newAttemptIn creates an attempt in a directory, which need not exist.
+// newAttemptIn creates an attempt in a directory, which does not have to exist.
 func newAttemptIn(t *testing.T, dir string, scripts ...string) *attempt {
 	t.Helper()
 	a := &attempt{t: t, dir: dir, env: os.Environ()}
@@ -172,8 +171,7 @@ func (a *attempt) start() *running {
 // startAgain starts the process without writing task.json.
 func (a *attempt) startAgain() *running { return a.startWith(nil) }
 
-// startWith passes the lock to the process or, if lock is nil, lets the process
-// take it.
+// startWith passes the lock to the process; if lock is nil, the process takes it.
 func (a *attempt) startWith(lock *os.File) *running {
 	a.t.Helper()
 	log, err := os.Create(a.path("shim.log"))
@@ -182,11 +180,11 @@ func (a *attempt) startWith(lock *os.File) *running {
 	r := &running{attempt: a, done: make(chan error, 1)}
 	r.cmd = exec.Command(os.Args[0], "task", a.dir, "--isolation", a.isolation.String())
 	if a.after != nil {
-		pilot := a.t.TempDir()
+		worker := a.t.TempDir()
 		must.OK(a.t, WriteSpec(a.after.dir, a.after.spec))
-		must.OK(a.t, FeedPilot(pilot, 1, []string{a.after.dir, a.dir}))
-		must.OK(a.t, ClosePilot(pilot))
-		r.cmd = exec.Command(os.Args[0], "task", pilot, "--pilot", "--isolation", a.isolation.String())
+		must.OK(a.t, AssignTasks(worker, 1, []string{a.after.dir, a.dir}))
+		must.OK(a.t, CloseWorker(worker))
+		r.cmd = exec.Command(os.Args[0], "task", worker, "--worker", "--isolation", a.isolation.String())
 	}
 	if lock != nil {
 		r.cmd.Args = append(r.cmd.Args, "--lock-fd", "3")
@@ -218,8 +216,8 @@ func (r *running) wait() int {
 	}
 }
 
-// outcome waits for the end of the task and checks the invariants: exit code 0, a
-// free lock, and no remaining process.
+// outcome waits for the end of the task and checks the invariants: exit code 0, a free
+// lock, and no remaining processes.
 func (r *running) outcome() *protocol.Outcome {
 	r.t.Helper()
 	if code := r.wait(); code != 0 {
@@ -241,7 +239,7 @@ func (r *running) outcome() *protocol.Outcome {
 	return o
 }
 
-// ends waits for the end of the task, which must have this cause.
+// termSignals waits for the end of the task, which must have this cause.
 func (r *running) ends(want protocol.Cause) {
 	r.t.Helper()
 	if o := r.outcome(); o.Cause != want {
@@ -249,7 +247,8 @@ func (r *running) ends(want protocol.Cause) {
 	}
 }
 
-// sharedSandbox checks that the task has had its turn in the sandbox of the one before, which has ended well.
+// sharedSandbox checks that the task used the sandbox of the previous one, which
+// succeeded.
 func (r *running) sharedSandbox() {
 	r.t.Helper()
 	before, err := ReadOutcome(r.after.dir)
@@ -274,7 +273,7 @@ func (r *running) signal(sig syscall.Signal) {
 	must.OK(r.t, r.cmd.Process.Signal(sig))
 }
 
-// release lets a script continue that waits for the file out/go.
+// release creates out/go, for which a script waits.
 func (a *attempt) release() {
 	a.t.Helper()
 	must.OK(a.t, os.WriteFile(a.path(WorkDir, OutDir, "go"), nil, 0o600))

@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// home makes a folder that looks like a person's, with a secret.
+// home makes a folder that resembles a home directory with a secret.
 func home(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,14 +23,14 @@ func home(t *testing.T) string {
 	return dir
 }
 
-// put writes a file that can be run.
+// put writes an executable file.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	must.Write(t, path, text)
 	must.OK(t, os.Chmod(path, 0o755))
 }
 
-// needs skips a test where a real program is missing.
+// needs skips a test if a real program is missing.
 func needs(t *testing.T, argv ...string) {
 	t.Helper()
 	err := exec.Command(argv[0], argv[1:]...).Run()
@@ -39,7 +39,7 @@ func needs(t *testing.T, argv ...string) {
 	}
 }
 
-// succeeds runs an attempt in a sandbox, and checks what its log says.
+// succeeds runs an attempt in a sandbox and checks that its log contains want.
 func (a *attempt) succeeds(want string) {
 	a.t.Helper()
 	o := a.start().outcome()
@@ -64,7 +64,8 @@ print("drawn by the file", matplotlib.matplotlib_fname())`}}}
 	}
 }
 
-// TestMPIProgramRunsInTheSandbox has two processes of one program exchange messages, by the memory that they share.
+// TestMPIProgramRunsInTheSandbox has two processes of one program exchange messages
+// through shared memory.
 func TestMPIProgramRunsInTheSandbox(t *testing.T) {
 	needs(t, "mpirun", "--version")
 	needs(t, "lmp", "-help")
@@ -75,8 +76,8 @@ mpirun --allow-run-as-root --oversubscribe -n 2 lmp -in in.lj`)
 	must.Contain(t, "log", a.read(LogFile), "on 2 procs for 20 steps with 256 atoms")
 }
 
-// TestEnvironmentInAHomeIsFound runs programs in the ways in which people install them for
-// themselves. Nothing need be declared, and nothing else of the home is seen.
+// TestEnvironmentInAHomeIsFound runs programs installed in the usual ways in a home
+// directory. Nothing needs to be declared, and nothing else in the home is visible.
 func TestEnvironmentInAHomeIsFound(t *testing.T) {
 	tests := map[string]func(t *testing.T, home string) (program string){
 		"conda": func(t *testing.T, home string) string {
@@ -144,8 +145,9 @@ func TestEnvironmentInAHomeIsFound(t *testing.T) {
 	}
 }
 
-// TestNamedFilesAreReadable has commands name files: one is run by its interpreter, and others must stay outside
-// because they hold more than a program, unless the algorithm lists them.
+// TestNamedFilesAreReadable has commands name files: one is run by its interpreter, and
+// others must stay hidden because they hold more than a program, unless the algorithm
+// lists them.
 func TestNamedFilesAreReadable(t *testing.T) {
 	home, hidden := home(t), t.TempDir()
 	script, link := filepath.Join(home, "fold.sh"), filepath.Join(home, "link.sh")
@@ -169,14 +171,15 @@ func TestNamedFilesAreReadable(t *testing.T) {
 	a.isolation.Hide = []string{hidden}
 	a.isolation.Sandbox.Named = []string{home, secret, toSecret, key, toKey, token, "/etc/shadow", "/etc/pam.d/other", hidden}
 	if o := a.start().outcome(); o.Cause != protocol.CauseDone {
-		t.Errorf("what is named and stays outside is seen: %+v, %s", o, a.read(LogFile))
+		t.Errorf("a named file that must stay hidden is visible: %+v, %s", o, a.read(LogFile))
 	}
 	a = sandboxed(t, fmt.Sprintf("cat '%s'", key))
 	a.isolation.Sandbox.Read = []string{key}
 	a.succeeds("secret key\n")
 }
 
-// TestHiddenPathsStayHidden has an algorithm list a folder in which the service keeps its data.
+// TestHiddenPathsStayHidden has an algorithm list a folder that contains the service's
+// data.
 func TestHiddenPathsStayHidden(t *testing.T) {
 	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
 		shared := t.TempDir()
@@ -198,7 +201,8 @@ func TestHiddenPathsStayHidden(t *testing.T) {
 	})
 }
 
-// TestSecretsOfTheMachineStayOutside reads what the service itself may be able to read.
+// TestSecretsOfTheMachineStayOutside reads files that the service itself might be able to
+// read.
 func TestSecretsOfTheMachineStayOutside(t *testing.T) {
 	a := sandboxed(t, `
 for f in /etc/shadow /etc/gshadow /etc/sudoers /etc/ssl/private /etc/ssh /etc/munge /root /home /srv /run/dbus /var/lib; do

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// standInCgroup makes a folder with control files that stands for the cgroup of a task.
+// standInCgroup makes a folder with control files that acts as the cgroup of a task.
 func standInCgroup(t *testing.T) *process.Cgroup {
 	t.Helper()
 	parent := t.TempDir()
@@ -25,8 +25,8 @@ func standInCgroup(t *testing.T) *process.Cgroup {
 	return cgroup
 }
 
-// TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt judges signals with a
-// stand-in for the task's cgroup.
+// TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt classifies signals with a
+// fake cgroup.
 func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 	now, cgroup := process.OOMKills(), standInCgroup(t)
 	inCgroup := func() *shim { return &shim{host: &host{}, cgroup: cgroup} }
@@ -58,9 +58,9 @@ func TestKilledProgramIsToldAsOutOfMemoryOnlyIfTheKernelCountsIt(t *testing.T) {
 	}
 }
 
-// TestKillOfAChildIsToldAsOutOfMemory has the kernel count a kill while the program itself
-// ends with a status of its own.
-func TestKillOfAChildIsToldAsOutOfMemory(t *testing.T) {
+// TestOOMKillOfChildIsReported has the kernel count an OOM kill while the program
+// itself exits with its own status.
+func TestOOMKillOfChildIsReported(t *testing.T) {
 	now, cgroup := process.OOMKills(), standInCgroup(t)
 	for name, tt := range map[string]struct {
 		status, kills, machine int64
@@ -91,8 +91,8 @@ func TestKillOfAChildIsToldAsOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestProgramThatCanStartNoProcessIsTold has the kernel refuse a process before the task
-// has looked how many there are.
+// TestProgramThatCanStartNoProcessIsTold has the kernel reject a fork before the task has
+// counted its processes.
 func TestProgramThatCanStartNoProcessIsTold(t *testing.T) {
 	cgroup := standInCgroup(t)
 	for before, want := range map[int64]protocol.Cause{4: protocol.CauseLimit, 5: protocol.CauseExit} {

@@ -16,11 +16,11 @@ type output struct {
 	done chan struct{}
 }
 
-// outputTimeout bounds the wait for output after the last process has ended.
-// The pipe is still open only if a process outside of the task has got it.
+// outputTimeout limits the wait for output after the last process has exited. The pipe is
+// then still open only if a process outside the task holds it.
 const outputTimeout = 5 * time.Second
 
-// readOutput starts to copy.
+// readOutput starts copying.
 func (r *runningStep) readOutput(pipe *os.File) *output {
 	o := &output{pipe: pipe, done: make(chan struct{})}
 	readers := []io.Writer{r.log}
@@ -33,21 +33,21 @@ func (r *runningStep) readOutput(pipe *os.File) *output {
 	go func() {
 		defer close(o.done)
 		filter := &markFilter{out: io.MultiWriter(readers...), report: r.advance.report, warn: r.warn}
-		// It ends when the last writer has exited, or by finish.
+		// Copying ends when the last writer has exited, or through finish.
 		io.CopyBuffer(filter, struct{ io.Reader }{pipe}, make([]byte, 64<<10))
 		filter.Flush()
 	}()
 	return o
 }
 
-// finish waits for the last output of a step whose processes are all gone.
+// finish waits for the last output of a step whose processes have all exited.
 func (o *output) finish() error {
 	o.pipe.SetReadDeadline(time.Now().Add(outputTimeout))
 	<-o.done
 	return o.pipe.Close()
 }
 
-// createStdout makes the file for a step's standard output.
+// createStdout creates the file for a step's standard output.
 func createStdout(work, name string) (*os.File, error) {
 	return openBelow(work, name, "output file", func(root *os.Root, path string) (*os.File, error) {
 		if err := root.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -57,14 +57,14 @@ func createStdout(work, name string) (*os.File, error) {
 	})
 }
 
-// openToRead opens a file that programs have left, or read.
+// openToRead opens a file in the work directory for reading.
 func openToRead(work, name string) (*os.File, error) {
 	return openBelow(work, name, "file", func(root *os.Root, path string) (*os.File, error) {
 		return root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	})
 }
 
-// openBelow opens a regular file, always below the work directory. An earlier step may
+// openBelow opens a regular file, always below the work directory. An earlier step might
 // have put a link there, which os.Root does not follow out of the directory, or a pipe,
 // which would block.
 func openBelow(work, name, what string, open func(*os.Root, string) (*os.File, error)) (f *os.File, err error) {
@@ -98,9 +98,9 @@ func openBelow(work, name, what string, open func(*os.Root, string) (*os.File, e
 	return f, nil
 }
 
-var errOutside = errors.New("it is outside of the work directory; correct the algorithm file")
+var errOutside = errors.New("it is outside the work directory; correct the algorithm file")
 
-// pathBelow returns a path relative to the work directory, in which it has to be.
+// pathBelow returns name relative to the work directory, and an error if it is outside.
 func pathBelow(work, name string) (path string, err error) {
 	if path = name; filepath.IsAbs(name) {
 		if path, err = filepath.Rel(work, name); err != nil {
@@ -113,7 +113,7 @@ func pathBelow(work, name string) (path string, err error) {
 	return path, nil
 }
 
-// makeFolder makes a program's current directory.
+// makeFolder creates a program's current directory.
 func makeFolder(work, name string) error {
 	path, err := pathBelow(work, name)
 	if err != nil || path == "." {

@@ -5,25 +5,27 @@ import (
 	"unsafe"
 )
 
-// priority is the real-time priority of the thread that watches a program. Otherwise a
-// program that takes all CPU time, such as a fork bomb, could keep the thread from stopping
-// it. The thread has it from when processes multiply or have to end until none is left. Not
-// earlier: a thread that reaps a process busy-waits in the kernel until others release its
-// entry in /proc, and with the priority it would keep those from the CPU. Only root can set
-// priorities; for others, the kernel enforces a limit on processes.
+// priority is the real-time priority of the thread that watches a program. Without it, a
+// program that takes all CPU time, such as a fork bomb, could keep the thread from
+// stopping it. The thread raises its priority when processes multiply, or when they have
+// to be killed, until none remains. It must not do so earlier: a thread that reaps a
+// process busy-waits in the kernel until others release its entry in /proc, and with the
+// priority it would keep them from the CPU. Only root can set priorities; for others, the
+// kernel enforces a limit on processes.
 type priority struct{ raised bool }
 
-// hurry puts this thread before all others of normal priority. Programs don't inherit that.
-func (p *priority) hurry() {
-	const roundRobin, resetOnFork = 2, 0x40000000 // of sched_setscheduler(2)
+// raise raises this thread above all threads of normal priority. Programs don't inherit
+// that.
+func (p *priority) raise() {
+	const roundRobin, resetOnFork = 2, 0x40000000 // see sched_setscheduler(2)
 	if !p.raised {
 		p.raised = true
-		setScheduler(roundRobin|resetOnFork, 1) // the lowest of them
+		setScheduler(roundRobin|resetOnFork, 1) // the lowest real-time priority
 	}
 }
 
-// calm takes that back.
-func (p *priority) calm() {
+// reset restores normal priority.
+func (p *priority) reset() {
 	const normal = 0
 	if p.raised {
 		p.raised = false

@@ -11,10 +11,10 @@ import (
 	"molrun/app/task/process"
 )
 
-// streams are what a program reads and writes.
+// streams holds the standard files of a program.
 type streams struct{ stdin, stdout, stderr *os.File }
 
-// startProgram starts the step's program and the reading of its output.
+// startProgram starts the step's program and starts reading its output.
 func (r *runningStep) startProgram() (*output, error) {
 	path, err := r.program()
 	if err != nil {
@@ -58,19 +58,19 @@ func (r *runningStep) startWith(path string, stderr *os.File, start func(string,
 // folder returns the program's current directory.
 func (r *runningStep) folder() string { return cmp.Or(r.step.Folder, r.work) }
 
-// program finds the step's program. If that is this program, the step runs the file
-// that runs the task, also while another version is installed under its path.
+// program finds the step's program. If that is molrun itself, the step runs the file that
+// runs the task, even if another version is now installed under its path.
 func (r *runningStep) program() (string, error) {
 	if own := r.spec.Program; own != "" && len(r.step.Argv) > 0 && r.step.Argv[0] == own {
 		return process.Self, nil
 	}
 	if r.isolation.Runtime != nil {
-		return "", nil // it is looked for inside
+		return "", nil // it is looked up inside
 	}
 	return process.LookUp(r.step.Argv, r.env, r.work)
 }
 
-// startPlain starts the program without a sandbox: it sees the whole machine.
+// startPlain starts the program without a sandbox, so that it sees the whole machine.
 func (r *runningStep) startPlain(path string, io streams) error {
 	if io.stdin == nil {
 		null, err := os.Open(os.DevNull)
@@ -91,20 +91,19 @@ func (r *runningStep) startPlain(path string, io streams) error {
 	if err != nil {
 		return process.StartError(r.step.Argv[0], err)
 	}
-	// A program could raise the limit that it has inherited, but not this one.
+	// A program could raise an inherited limit, but not this one.
 	if err := process.LimitFileSize(r.leader, r.isolation.FileBytes); err != nil && !errors.Is(err, syscall.ESRCH) {
-		fmt.Fprintln(os.Stderr, err) // not worth failing a program that runs
+		fmt.Fprintln(os.Stderr, err) // not worth failing a running program
 	}
 	return nil
 }
 
-// cgroupAttempts bounds the attempts to start a process in the task's cgroup
-// before a cleanup removes it as an orphan.
+// cgroupAttempts limits the attempts to start a process in the task's cgroup before
+// cleanup removes it as an orphan.
 const cgroupAttempts = 5
 
-// forkExec starts a process in a session of its own, and in the task's cgroup
-// if there is one. The process dies with the thread that forks it, which lives
-// as long as this process.
+// forkExec starts a process in its own session, and in the task's cgroup if there is one.
+// The process dies with the thread that forks it, which exists as long as this process.
 func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	fork := forkExec
 	if s.isolation.Cgroup != "" {
@@ -112,12 +111,13 @@ func (s *shim) forkExec(path string, argv []string, attr *syscall.ProcAttr) (int
 	}
 	pid, err := fork(path, argv, attr)
 	for n := 1; n < cgroupAttempts && errors.Is(err, syscall.ENODEV); n++ {
-		pid, err = fork(path, argv, attr) // a cleanup has removed the empty cgroup
+		pid, err = fork(path, argv, attr) // cleanup has removed the empty cgroup
 	}
 	return pid, err
 }
 
-// forkExec is forkExec of a shim for what belongs to no cgroup of a task, or to that of attr.
+// forkExec is the shim's forkExec for processes that belong to no task's cgroup or to
+// that of attr.
 func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	if attr.Sys == nil {
 		attr.Sys = &syscall.SysProcAttr{}
@@ -131,10 +131,11 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	return pid, nil
 }
 
-// runtimeMemory is what the runtime of a container uses itself, in the task's cgroup.
+// runtimeMemory is the memory that the container runtime itself uses in the task's
+// cgroup.
 const runtimeMemory = 128 << 20
 
-// openCgroup makes the task's cgroup, for each step anew, and opens its directory.
+// openCgroup makes the task's cgroup, which every step does, and opens its directory.
 func (s *shim) openCgroup() (*os.File, error) {
 	limits := process.CgroupLimits{MemoryBytes: s.spec.MemoryBytes, Processes: s.isolation.Processes}
 	if limits.MemoryBytes > 0 && s.isolation.Runtime != nil {
@@ -164,7 +165,7 @@ func (s *shim) forkExecInCgroup(path string, argv []string, attr *syscall.ProcAt
 	attr.Sys = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	pid, err := forkExec(path, argv, attr)
 	if errors.Is(err, syscall.ENOENT) && s.cgroup.Gone() {
-		err = syscall.ENODEV // which of them the kernel says depends on how far the removal was
+		err = syscall.ENODEV // the kernel's error depends on the progress of the removal
 	}
 	return pid, err
 }

@@ -43,7 +43,7 @@ func TestStdoutStaysBelowTheWorkDirectory(t *testing.T) {
 			a.spec.Steps[1].Stdout = tt.stdout
 			o := a.start().outcome()
 			if o.Cause != protocol.CauseCannotStart || !strings.Contains(o.Message, "output file") {
-				t.Errorf("outcome %+v, want the output file refused", o)
+				t.Errorf("outcome %+v, want the output file rejected", o)
 			}
 			for _, path := range []string{filepath.Join(outside, "escaped"), a.path("escaped")} {
 				if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
@@ -122,7 +122,7 @@ func TestProgramsSeeHowLongTheyMayRun(t *testing.T) {
 		}
 	}
 	if left < 1 || left > 5000 {
-		t.Errorf("%d seconds are left, want at most 5000", left)
+		t.Errorf("%d seconds remain, want at most 5000", left)
 	}
 }
 
@@ -147,8 +147,7 @@ func TestProgramsStartInACleanState(t *testing.T) {
 	must.Equal(t, "the state", lines[:len(lines)-1], want)
 }
 
-// The shim does not pass on descriptors that it inherits, nor bwrap and the first
-// process in the sandbox theirs.
+// The shim, bwrap and the first process in the sandbox do not pass on their descriptors.
 func TestProgramsInheritNoFiles(t *testing.T) {
 	withAndWithoutSandbox(t, "ls /proc/$$/fd; true", func(t *testing.T, a *attempt) {
 		r, w, err := os.Pipe()
@@ -161,8 +160,8 @@ func TestProgramsInheritNoFiles(t *testing.T) {
 	})
 }
 
-// A step that runs this program runs the file that runs the task, even if another
-// version is installed or nothing is there.
+// A step that runs molrun itself runs the file that runs the task, even if another
+// version or no file is installed there.
 func TestStepsRunTheFileThatRunsTheTask(t *testing.T) {
 	t.Parallel()
 	inEach(t, map[string]makeAttempt{"plain": newAttempt, "sandboxed": sandboxed}, func(t *testing.T, make makeAttempt) {

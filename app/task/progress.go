@@ -11,7 +11,7 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// mark begins a line by which a program reports something:
+// mark starts a line by which a program reports something:
 //
 //	molrun:progress 0.42 some text
 //	molrun:warning some text
@@ -22,22 +22,22 @@ const (
 	progressPause     = time.Second
 )
 
-// markFilter passes on what a program prints, without its progress lines and with its
-// warnings in words. It searches whole chunks of output for a mark, not line by line, so
-// that output without marks costs one fast search.
+// markFilter forwards a program's output without its progress lines and with reworded
+// warnings. It searches whole chunks of output for a mark, not line by line, so that
+// output without marks costs one fast search.
 type markFilter struct {
-	out     io.Writer
-	report  func(protocol.Progress)
-	warn    func(text string)
-	held    []byte // the beginning of a line that may be marked
-	midLine bool   // the output passed on so far does not end with a line
-	taken   bool   // what came last was a marked line that ended with a carriage return
+	out       io.Writer
+	report    func(protocol.Progress)
+	warn      func(text string)
+	held      []byte // the beginning of a line that could be marked
+	midLine   bool   // the output forwarded so far does not end with a line end
+	sawMarked bool   // the last input was a marked line that ended with a carriage return
 }
 
 func (f *markFilter) Write(p []byte) (int, error) {
 	data := p
-	if f.taken && len(data) > 0 {
-		data, f.taken = bytes.TrimPrefix(data, []byte("\n")), false
+	if f.sawMarked && len(data) > 0 {
+		data, f.sawMarked = bytes.TrimPrefix(data, []byte("\n")), false
 	}
 	if len(f.held) > 0 {
 		data = append(f.held, p...)
@@ -51,7 +51,7 @@ func (f *markFilter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush ends the output. What was held back is a line without a newline.
+// Flush ends the output. Held output is a line without a newline.
 func (f *markFilter) Flush() {
 	line := f.held
 	f.held = nil
@@ -60,8 +60,8 @@ func (f *markFilter) Flush() {
 	}
 }
 
-// markIn returns the offset at which a marked line begins in data, or may begin
-// once more data comes. If there is none, it gives the length of data.
+// markIn returns the offset at which a marked line starts in data, or could start once
+// more data arrives. If there is none, it returns the length of data.
 func (f *markFilter) markIn(data []byte) int {
 	for from := 0; ; {
 		i := bytes.Index(data[from:], []byte(mark))
@@ -76,8 +76,8 @@ func (f *markFilter) markIn(data []byte) int {
 	return f.markAtEnd(data)
 }
 
-// markAtEnd returns the offset of the last line if that may become a mark, or else
-// the length of data. It looks at no more bytes than a mark has.
+// markAtEnd returns the offset of the last line if it could become a mark, otherwise the
+// length of data. It examines no more bytes than a mark has.
 func (f *markFilter) markAtEnd(data []byte) int {
 	for at := max(0, len(data)-len(mark)+1); at < len(data); at++ {
 		if f.beginsLine(data, at) && strings.HasPrefix(mark, string(data[at:])) {
@@ -94,11 +94,11 @@ func (f *markFilter) beginsLine(data []byte, at int) bool {
 	return isLineEnd(data[at-1])
 }
 
-// isLineEnd knows the carriage return too: programs that show their progress write over the
-// line before.
+// isLineEnd includes the carriage return: programs that show their progress overwrite the
+// previous line.
 func isLineEnd(b byte) bool { return b == '\n' || b == '\r' }
 
-// line handles the first line of data, which may be marked, and gives the rest.
+// line handles the first line of data, which could be marked, and returns the rest.
 func (f *markFilter) line(data []byte) []byte {
 	end := bytes.IndexAny(data, "\r\n") + 1
 	switch {
@@ -115,7 +115,7 @@ func (f *markFilter) line(data []byte) []byte {
 		f.forward(data[:end])
 		return data[end:]
 	}
-	f.taken = data[end-1] == '\r' && end == len(data)
+	f.sawMarked = data[end-1] == '\r' && end == len(data)
 	if data[end-1] == '\r' {
 		return bytes.TrimPrefix(data[end:], []byte("\n"))
 	}
@@ -130,7 +130,8 @@ func (f *markFilter) forward(text []byte) {
 	f.midLine = !isLineEnd(text[len(text)-1])
 }
 
-// takeMarked reports a marked line, or gives false if it is none. Nobody needs progress in a log.
+// takeMarked reports a marked line; it returns false if line is not marked. Progress
+// lines are not needed in a log.
 func (f *markFilter) takeMarked(line []byte) bool {
 	rest, ok := strings.CutPrefix(string(line), mark)
 	if !ok || len(line) > longestMarkedLine {
@@ -158,7 +159,7 @@ func (f *markFilter) takeMarked(line []byte) bool {
 func parseProgress(said string) (protocol.Progress, bool) {
 	number, text, _ := strings.Cut(strings.TrimSpace(said), " ")
 	fraction, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(fraction >= 0 && fraction <= 1) { // also refuses NaN
+	if err != nil || !(fraction >= 0 && fraction <= 1) { // also rejects NaN
 		return protocol.Progress{}, false
 	}
 	return protocol.Progress{Fraction: fraction, Text: protocol.CleanText(text)}, true
@@ -181,7 +182,7 @@ type progress struct {
 	written time.Time
 }
 
-// set notes a report. Progress never goes back.
+// set records a report. Progress never decreases.
 func (p *progress) set(to protocol.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +191,7 @@ func (p *progress) set(to protocol.Progress) {
 	p.writeIfDue()
 }
 
-// tick writes a report that came too soon after the one before.
+// tick writes a report that came too soon after the previous one.
 func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,7 +211,7 @@ func (p *progress) finish() {
 	p.writeNow()
 }
 
-// writeNow ignores failure: the next report comes soon.
+// writeNow ignores failure, because the next report comes soon.
 func (p *progress) writeNow() {
 	if !p.pending {
 		return

@@ -10,8 +10,8 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// reservedOutcome is disk space for outcome.json, allocated at the start: a
-// program that fills the disk must not keep its own outcome from being written.
+// reservedOutcome is disk space for outcome.json, allocated at the start: a program that
+// fills the disk must not prevent its own outcome from being written.
 type reservedOutcome struct {
 	dir, path string
 }
@@ -29,7 +29,7 @@ func reserveOutcome(dir string) (*reservedOutcome, error) {
 	}
 	err = syscall.Fallocate(int(f.Fd()), 0, 0, reservedBytes)
 	if errors.Is(err, syscall.EOPNOTSUPP) {
-		err = nil // this file system can't reserve
+		err = nil // this file system does not support it
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("reserve space for %s: %w", OutcomeFile, errors.Join(err, os.Remove(f.Name())))
@@ -37,8 +37,8 @@ func reserveOutcome(dir string) (*reservedOutcome, error) {
 	return &reservedOutcome{dir, f.Name()}, nil
 }
 
-// write makes outcome.json appear, the last act of the task. It retries for some
-// seconds, since without the outcome all work is lost.
+// write makes outcome.json appear, as the last step of the task. It retries for some
+// seconds, because without the outcome all work is lost.
 func (r *reservedOutcome) write(o protocol.Outcome) error {
 	sync := o.Unsynced == ""
 	data, err := encode(o)

@@ -12,24 +12,24 @@ import (
 
 // Options are the flags of `molrun task`.
 type Options struct {
-	LockFD    int // the lock, which the starter took and passed on; 0: take it here
+	LockFD    int // the lock, taken and passed on by the starter; 0 means take it here
 	Isolation Isolation
-	NewGauge  NewGauge // nil: nothing is searched for progress
-	Pilot     bool     // the directory is that of a pilot: see RunPilot
-	Gauged    bool     // of a pilot: its tasks need gauges
-	Unsynced  bool     // of a pilot: who starts it shares its memory of files, and makes them durable
+	NewGauge  NewProgressParser // nil means no progress parsers
+	Worker    bool              // the directory belongs to a worker; see RunWorker
+	Gauged    bool              // for a worker: its tasks need progress parsers
+	Unsynced  bool              // for a worker: its starter shares its page cache and syncs its files
 }
 
-// ErrRefused says that the task of this directory runs, or has run. Nothing in
-// the directory was touched.
+// ErrRefused means that the task in this directory is running or has run. Nothing in the
+// directory was touched.
 var ErrRefused = errors.New("this task was started before")
 
-// ExitRefused is the exit code for ErrRefused. Batch systems take codes of this
-// range for a mistake of the caller.
+// ExitRefused is the exit code for ErrRefused. Batch systems treat codes in this range as
+// a caller error.
 const ExitRefused = 76
 
-// ExitCode returns the exit code of `molrun task` for what Run returned: 0 says
-// that there is an outcome of any kind.
+// ExitCode returns the exit code of `molrun task` for an error of Run: 0 means that there
+// is an outcome of any kind.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
@@ -40,11 +40,11 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Run runs the attempt in dir to its outcome. It is the whole life of a process
-// of its own: it changes the process's signals, umask and limits, and makes it
-// the parent of all orphans below it.
+// Run runs the attempt in dir to its outcome. It is the entire life of a process: it
+// changes the process's signals, umask and limits, and makes it the parent of all orphans
+// below it.
 //
-// An error says that there is no outcome.
+// An error means that there is no outcome.
 func Run(ctx context.Context, dir string, o Options) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -70,8 +70,8 @@ func takeLock(dir string, fd int) error {
 	}
 	err := keepLock(dir)
 	if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP) {
-		// A cluster's file system may not support locks. There, run.json shows that
-		// the task was started. Tasks of this machine inherit their lock.
+		// A cluster's file system might not support locks. There, run.json shows that the
+		// task was started. Tasks on this machine inherit their lock.
 		return nil
 	}
 	return refusal(err)
@@ -84,8 +84,8 @@ func refusal(err error) error {
 	return err
 }
 
-// prepareProcess sets what programs inherit, and makes this process the parent
-// of every orphan below it.
+// prepareProcess sets what programs inherit, and makes this process the parent of every
+// orphan below it.
 func prepareProcess() error {
 	const setChildSubreaper = 36 // PR_SET_CHILD_SUBREAPER of prctl(2)
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {
@@ -96,13 +96,13 @@ func prepareProcess() error {
 	}
 	syscall.Umask(0o077)
 	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
-		return fmt.Errorf("forbid core dumps: %w", err)
+		return fmt.Errorf("disable core dumps: %w", err)
 	}
 	return nil
 }
 
-// closeFilesOnExec keeps programs from inheriting what this process has
-// inherited: the lock, which would outlive it, and files of the service.
+// closeFilesOnExec prevents programs from inheriting the inherited descriptors of this
+// process: the lock, which would outlive it, and files of the service.
 func closeFilesOnExec() error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -110,7 +110,7 @@ func closeFilesOnExec() error {
 	}
 	for _, e := range entries {
 		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
-			syscall.CloseOnExec(fd) // harmless for the listing's own, which is closed by now
+			syscall.CloseOnExec(fd) // harmless for the listing's own descriptor, which is already closed
 		}
 	}
 	return nil

@@ -30,15 +30,15 @@ func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 		name    string
 		argv    []string
 		want    protocol.Outcome
-		message string // part of it
+		message string // a part of it
 	}{
 		{"exit 0", sh("exit 0"), protocol.Outcome{Cause: protocol.CauseDone}, ""},
 		{"exit 3", sh("exit 3"), protocol.Outcome{Cause: protocol.CauseExit, ExitCode: 3, Step: "1"}, "exit code 3"},
 		{"signal", sh("kill -SEGV $$"), protocol.Outcome{Cause: protocol.CauseSignal, Signal: "SIGSEGV", Step: "1"}, "SIGSEGV"},
 		{"not on PATH", []string{"no-such-program"}, cannotStart, `The program "no-such-program" was not found`},
 		{"no such file", []string{"/no/such/program"}, cannotStart, "was not found"},
-		{"not executable", []string{notExecutable}, cannotStart, "may not be executed"},
-		{"not a program", []string{noScript}, cannotStart, "not made for this machine"},
+		{"not executable", []string{notExecutable}, cannotStart, "No permission to execute"},
+		{"not a program", []string{noScript}, cannotStart, "another kind of machine"},
 		{"arguments too long", []string{"true", strings.Repeat("x", 4<<20)}, cannotStart, "too long"},
 		{"no program", []string{""}, cannotStart, "has no program"},
 	}
@@ -61,7 +61,7 @@ func TestOutcomeSaysHowTheProgramEnded(t *testing.T) {
 
 func TestUsageIsRecorded(t *testing.T) {
 	t.Parallel()
-	service := make([]byte, 160<<20) // the size of who starts a task must not matter
+	service := make([]byte, 160<<20) // the size of the starter must not matter
 	for i := 0; i < len(service); i += 1 << 10 {
 		service[i] = 1
 	}
@@ -93,8 +93,8 @@ func TestTaskRunsOnce(t *testing.T) {
 	must.Equal(t, "the program wrote", a.read(WorkDir, "out", "count"), "once\n")
 }
 
-// contents returns the attempt's files with their content, except the one that the
-// test writes.
+// contents returns the attempt's files with their content, except the file that the test
+// writes.
 func (a *attempt) contents() map[string]string {
 	a.t.Helper()
 	all := map[string]string{}
@@ -149,13 +149,13 @@ func TestLockOfAnotherTaskIsRefused(t *testing.T) {
 		t.Errorf("exit code %d, want 1; %s", code, a.read("shim.log"))
 	}
 	if Exists(a.dir, RunFile) {
-		t.Error("the task began without its lock")
+		t.Error("the task started without its lock")
 	}
 }
 
 func TestUnreadableTaskCannotStart(t *testing.T) {
 	tests := []struct{ name, json, message string }{
-		{"newer", `{"protocol":2,"token":"t","steps":[{"argv":["true"]}]}`, "protocol 2"},
+		{"newer", `{"protocol":2,"token":"t","steps":[{"argv":["true"]}]}`, "protocol version 2"},
 		{"damaged", `{"protocol":1,`, "task.json"},
 		{"absent", "", "task.json"},
 	}
@@ -174,7 +174,7 @@ func TestUnreadableTaskCannotStart(t *testing.T) {
 	}
 }
 
-// A program that fills the disk must not keep its outcome from being written.
+// A program that fills the disk must not prevent its outcome from being written.
 func TestOutcomeIsWrittenOnAFullDisk(t *testing.T) {
 	a := newAttempt(t, "cat /dev/zero > fill; yes talking | head -c 100000; exit 5")
 	full := t.TempDir()

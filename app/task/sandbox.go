@@ -17,8 +17,8 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// startSandboxed starts the program in a sandbox: in one that is shared if there is one and
-// that is possible, else in one of its own.
+// startSandboxed starts the program in a sandbox: in the shared one if possible,
+// otherwise in a separate one.
 func (r *runningStep) startSandboxed(path string, io streams) error {
 	c, p := r.sandboxConfig(io), r.inside(path)
 	err := r.startShared(c, p)
@@ -28,10 +28,10 @@ func (r *runningStep) startSandboxed(path string, io streams) error {
 	return r.startIn(c, p)
 }
 
-// startShared starts the program in the shared sandbox. The error is ErrIncompatible if it
-// has to get one of its own.
+// startShared starts the program in the shared sandbox. It returns ErrIncompatible if the
+// program needs a separate one.
 func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err error) {
-	if r.shared.incompatible || r.isolation.Bubblewrap == "" || r.isolation.looksForPrograms() {
+	if r.shared.incompatible || r.isolation.Bubblewrap == "" || r.isolation.hasExternalPrograms() {
 		return place.ErrIncompatible
 	}
 	for range cgroupAttempts {
@@ -39,13 +39,14 @@ func (r *runningStep) startShared(c sandbox.Config, p sandbox.Program) (err erro
 			return err
 		}
 	}
-	return place.ErrIncompatible // the other sandbox will say why there is no cgroup
+	return place.ErrIncompatible // the separate sandbox will report why there is no cgroup
 }
 
-// errNoCgroup says that there is no cgroup, or none any more: cleanups remove empty ones.
+// errNoCgroup means that there is no cgroup, or that cleanup removed it while it was
+// empty.
 var errNoCgroup = errors.New("the task has no cgroup")
 
-// startInShared starts the program in the shared sandbox, and makes that if there is none.
+// startInShared starts the program in the shared sandbox, and creates that if necessary.
 // The error can be ErrIncompatible or errNoCgroup.
 func (r *runningStep) startInShared(c sandbox.Config, p sandbox.Program) (err error) {
 	if r.isolation.Cgroup != "" {
@@ -83,7 +84,8 @@ func (r *runningStep) startInShared(c sandbox.Config, p sandbox.Program) (err er
 	return r.stopSharing(err)
 }
 
-// stopSharing logs why no sandbox can be shared, and ends sharing for this process.
+// stopSharing logs why the sandbox can't be shared, and disables sharing for this
+// process.
 func (r *runningStep) stopSharing(err error) error {
 	fmt.Fprintf(os.Stderr, "task %s: %v\n", r.dir, err)
 	r.shared.incompatible = true
@@ -105,16 +107,16 @@ func (r *runningStep) endShared(usage sandbox.Usage) {
 	r.shared.box.AddUsage(usage)
 	r.sharedCPUSeconds += usage.CPUSeconds
 	r.largest = max(r.largest, usage.Largest)
-	r.left = true
+	r.sandboxExited = true
 	r.recordEnd(r.sandbox.SharedStatus())
 }
 
-// sandboxStarted notes the sandbox before its program begins.
+// sandboxStarted records the sandbox before its program starts.
 func (r *runningStep) sandboxStarted(first process.ID, container string) error {
 	return writeUnsynced(r.dir, SandboxFile, sandboxRecord{Protocol, first, container, r.isolation.Runtime})
 }
 
-// inside is the program as passed to the sandbox.
+// inside returns the program as passed to the sandbox.
 func (r *runningStep) inside(path string) sandbox.Program {
 	return sandbox.Program{
 		Path: path, Argv: r.argv(), Env: r.env, Dir: r.folder(), Image: r.isolation.Runtime != nil,
@@ -122,7 +124,7 @@ func (r *runningStep) inside(path string) sandbox.Program {
 	}
 }
 
-// sandboxConfig says what the step's sandbox is like.
+// sandboxConfig describes the step's sandbox.
 func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 	c := sandbox.Config{
 		Bubblewrap: r.isolation.Bubblewrap,
@@ -136,7 +138,7 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 		Cards:      r.spec.Cards,
 		Stdin:      io.stdin, Stdout: io.stdout, Stderr: io.stderr,
 		Fork:   r.forkExec,
-		Wanted: r.wanted,
+		Wanted: r.shouldContinue,
 		Reaped: func() bool {
 			return r.reapChildren(func(int, syscall.WaitStatus, syscall.Rusage) {}) || !r.shared.busy && r.shared.only()
 		},
@@ -151,11 +153,11 @@ func (r *runningStep) sandboxConfig(io streams) sandbox.Config {
 	return c
 }
 
-// SystemShows reports whether programs in a bubblewrap sandbox see what is at a path of the machine, if anything
-// is and everybody may read it.
-func SystemShows(path string) bool { return sandbox.Shows(path) }
+// SystemShows reports whether programs in a bubblewrap sandbox see a path of the machine,
+// provided that it exists and is publicly readable.
+func SystemShows(path string) bool { return sandbox.IsVisible(path) }
 
-// allowed returns what programs may reach, the algorithm's folder among it.
+// allowed returns what programs can access, including the algorithm's folder.
 func (r *runningStep) allowed() protocol.Sandbox {
 	may := r.isolation.Sandbox
 	if r.spec.Folder != "" {
@@ -172,7 +174,7 @@ func (r *runningStep) container() *sandbox.Container {
 	}
 }
 
-// argv is the program's command line. In a container, this program has another path.
+// argv returns the program's command line. In a container, molrun has another path.
 func (r *runningStep) argv() []string {
 	if r.isolation.Runtime == nil || r.spec.Program == "" {
 		return r.step.Argv
@@ -186,18 +188,19 @@ func (r *runningStep) argv() []string {
 	return argv
 }
 
-// wanted reports whether the task has to continue, while nothing else checks it.
-func (s *shim) wanted() bool {
+// shouldContinue reports whether the task should continue, at times when nothing else checks
+// that.
+func (s *shim) shouldContinue() bool {
 	select {
-	case <-s.ends:
-		s.leaving = true
+	case <-s.termSignals:
+		s.terminating = true
 		s.interrupt()
 	case <-s.ctx.Done():
 		s.interrupt()
 	case <-s.timeout:
 		s.timedOut()
-	case <-s.looks:
-		if s.lookForStop() {
+	case <-s.stopTicks:
+		if s.pollStop() {
 			s.interrupt()
 		}
 	default:
@@ -205,8 +208,8 @@ func (s *shim) wanted() bool {
 	return s.outcome.Cause == ""
 }
 
-// readOnlyInputs returns the parts of the work directory that programs may only
-// read. An earlier step may have replaced them: links are not followed.
+// readOnlyInputs returns the parts of the work directory that programs can only read. An
+// earlier step might have replaced them, so links are not followed.
 func readOnlyInputs(work string) []string {
 	var inputs []string
 	if info, err := os.Lstat(filepath.Join(work, InDir)); err == nil && info.IsDir() {
@@ -218,24 +221,24 @@ func readOnlyInputs(work string) []string {
 	return inputs
 }
 
-// sandboxRecord is the content of sandbox.json: the first process in the
-// sandbox. When it has ended, so has everything inside.
+// sandboxRecord is the content of sandbox.json: the first process in the sandbox. When it
+// has exited, so has everything inside.
 type sandboxRecord struct {
 	Protocol int `json:"protocol"`
 	process.ID
-	Container string             `json:"container,omitempty"` // its name; "": it is no container
+	Container string             `json:"container,omitempty"` // its name; "" means no container
 	Runtime   *container.Runtime `json:"runtime,omitempty"`
 }
 
-// AwaitSandboxEnd waits until the sandbox of a task whose own process has exited
-// has ended, or ctx ends, and removes its container.
+// AwaitSandboxEnd waits until the sandbox of a task whose own process has exited has
+// ended, or ctx is done, and removes its container.
 func AwaitSandboxEnd(ctx context.Context, dir string) error {
 	r, err := readFile[sandboxRecord](dir, SandboxFile)
 	if err != nil {
 		return nil // no sandbox
 	}
 	if err := r.AwaitEnd(ctx); err != nil {
-		return fmt.Errorf("the task's sandbox is still there: %w", err)
+		return fmt.Errorf("the task's sandbox has not exited: %w", err)
 	}
 	if r.Runtime != nil {
 		return r.Runtime.Remove(ctx, r.Container)
@@ -246,12 +249,13 @@ func AwaitSandboxEnd(ctx context.Context, dir string) error {
 // sandboxed reports whether programs run in a sandbox of any kind.
 func (i Isolation) sandboxed() bool { return i.Bubblewrap != "" || i.Runtime != nil }
 
-// looksForPrograms reports whether a task has to find its programs, in an image or by modules.
-func (i Isolation) looksForPrograms() bool {
+// hasExternalPrograms reports whether a task's programs are in an image, in environment
+// modules or in a conda environment.
+func (i Isolation) hasExternalPrograms() bool {
 	return i.Sandbox.Image != "" || len(i.Sandbox.Modules) > 0 || i.Sandbox.Conda != ""
 }
 
-// findImage finds the image of the task's programs, or fetches it.
+// findImage finds or pulls the image of the task's programs.
 func (s *shim) findImage(ctx context.Context) error {
 	name, runtime := s.isolation.Sandbox.Image, s.isolation.Runtime
 	id, err := runtime.Image(ctx, name)
@@ -268,9 +272,9 @@ func (s *shim) findImage(ctx context.Context) error {
 	return nil
 }
 
-// meanwhile runs preparations that take time before the first step, and cancels them if the
-// task is stopped.
-func (s *shim) meanwhile(do func(context.Context) error) error {
+// runPreparation runs slow preparations before the first step, and cancels them if the task is
+// stopped.
+func (s *shim) runPreparation(do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	done := make(chan error, 1)
@@ -279,8 +283,8 @@ func (s *shim) meanwhile(do func(context.Context) error) error {
 		select {
 		case err := <-done:
 			return err
-		case <-time.After(prepareLook):
-			if !s.wanted() {
+		case <-time.After(preparePollInterval):
+			if !s.shouldContinue() {
 				cancel()
 				return <-done
 			}
@@ -288,5 +292,5 @@ func (s *shim) meanwhile(do func(context.Context) error) error {
 	}
 }
 
-// prepareLook is how often meanwhile checks whether the task was stopped.
-const prepareLook = 20 * time.Millisecond
+// preparePollInterval is how often meanwhile checks whether the task was stopped.
+const preparePollInterval = 20 * time.Millisecond

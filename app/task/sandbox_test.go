@@ -33,8 +33,8 @@ func sandboxedIn(t *testing.T, dir string, scripts ...string) *attempt {
 	return a
 }
 
-// shared creates an attempt whose scripts run in a sandbox in which another task was before, and has left what
-// it could.
+// shared creates an attempt whose scripts run in a sandbox that another task used before
+// and in which it left all that it could.
 func shared(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
 	rows := t.TempDir()
@@ -92,7 +92,7 @@ func TestSandboxReportsHowTheProgramEnded(t *testing.T) {
 
 func TestUsageIsRecordedInASandbox(t *testing.T) {
 	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
-		const memory = 192 // MiB, more than a runtime of containers takes
+		const memory = 192 // MiB, more than a container runtime uses
 		a := sandboxed(t)
 		a.spec.Steps = []protocol.Step{{Argv: []string{os.Args[0], "use", strconv.Itoa(memory)}}}
 		a.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
@@ -102,7 +102,7 @@ func TestUsageIsRecordedInASandbox(t *testing.T) {
 		}
 		small := sandboxed(t, "true").start().outcome()
 		if small.MaxRSSBytes > 24<<20 {
-			t.Errorf("outcome %+v, of a program that takes next to nothing", small)
+			t.Errorf("outcome %+v of a program that uses almost nothing", small)
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestSandboxLeavesNothingInTheWorkDirectory(t *testing.T) {
 	})
 }
 
-// A step may leave symlinks where bwrap builds the sandbox of the next step.
+// A step can leave symbolic links where bwrap sets up the sandbox of the next step.
 func TestLinksDoNotLeadOutOfTheSandbox(t *testing.T) {
 	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
 		outside := t.TempDir()
@@ -141,8 +141,8 @@ func TestErrorsNameMissingDirectories(t *testing.T) {
 		read          []string
 		says          string
 	}{
-		{"listed", "true", []string{"/no/such/folder"}, "/no/such/folder, which [sandbox] read of the algorithm lists, can't be read"},
-		{"interpreter", interpreted, nil, "list its folder under [sandbox] read of the algorithm"},
+		{"listed", "true", []string{"/no/such/folder"}, "/no/such/folder, listed in read under [sandbox] of the algorithm, can't be read"},
+		{"interpreter", interpreted, nil, "add its folder to read under [sandbox] in the algorithm file"},
 		{"not anywhere", "/no/such/program", nil, "was not found"},
 	}
 	for _, tt := range tests {
@@ -157,15 +157,16 @@ func TestErrorsNameMissingDirectories(t *testing.T) {
 	}
 }
 
-// withAndWithoutSandbox runs a test on an attempt with the script, with and without
+// withAndWithoutSandbox runs a test on an attempt with the script, both with and without
 // a sandbox.
 func withAndWithoutSandbox(t *testing.T, script string, test func(*testing.T, *attempt)) {
 	kinds := map[string]makeAttempt{"plain": newAttempt, "sandbox": sandboxed, "shared": shared, "container": contained}
 	inEach(t, kinds, func(t *testing.T, make makeAttempt) { test(t, make(t, script)) })
 }
 
-// TestFileThatMolrunNamesIsReadable has a file at the path of {molrun} that is not the one that
-// runs the task, as in a pilot of an older version that was installed elsewhere.
+// TestFileThatMolrunNamesIsReadable has a file at the path of {molrun} that differs from
+// the one that runs the task, as in a worker of an older version that was installed
+// elsewhere.
 func TestFileThatMolrunNamesIsReadable(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "molrun")
 	must.OK(t, os.WriteFile(program, []byte("#!/bin/sh\necho later version\n"), 0o700))
@@ -187,7 +188,7 @@ func TestFileSizeIsLimited(t *testing.T) {
 	withAndWithoutSandbox(t, script, func(t *testing.T, a *attempt) {
 		a.isolation.FileBytes = 1 << 20
 		o := a.start().outcome()
-		if o.Cause != protocol.CauseLimit || o.Signal != "SIGXFSZ" || !strings.Contains(o.Message, "larger than the 1.0 MiB") {
+		if o.Cause != protocol.CauseLimit || o.Signal != "SIGXFSZ" || !strings.Contains(o.Message, "larger than the limit of 1.0 MiB") {
 			t.Errorf("outcome %+v, want the limit and the signal", o)
 		}
 		if info, err := os.Stat(a.path(WorkDir, OutDir, "large")); err == nil && info.Size() > 1<<20 {
@@ -201,14 +202,13 @@ func TestNumberOfProcessesIsLimited(t *testing.T) {
 	withAndWithoutSandbox(t, script, func(t *testing.T, a *attempt) {
 		a.isolation.Processes = 30
 		o := a.start().outcome()
-		if o.Cause != protocol.CauseLimit || o.Signal != "SIGKILL" || !strings.Contains(o.Message, "more than the 30 that it may") {
+		if o.Cause != protocol.CauseLimit || o.Signal != "SIGKILL" || !strings.Contains(o.Message, "the limit of 30") {
 			t.Errorf("outcome %+v, want the limit and the signal", o)
 		}
 	})
 }
 
-// Many programs ask for localhost or for their own machine, and some end without an
-// answer.
+// Many programs look up localhost or their own host, and some exit if they get no answer.
 func TestLocalhostHasAnAddressInTheSandbox(t *testing.T) {
 	inEachSandbox(t, func(t *testing.T, sandboxed makeAttempt) {
 		a := sandboxed(t, `getent hosts localhost "$(hostname)" > out/hosts && ls /proc/self/fd | wc -l > out/files`)

@@ -11,17 +11,18 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// sharedSandbox is the sandbox of a pilot's tasks, in which they get slots. It is made when
-// it is first needed, and again after a task had to be killed with it.
+// sharedSandbox is the sandbox in which a worker's tasks get slots. It is created when it
+// is first needed, and again after a task had to be killed together with it.
 type sharedSandbox struct {
-	above        string          // folder that holds the directories of the tasks to come; "": none is shared
-	incompatible bool            // it can't be had here
-	box          *sandbox.Shared // nil: there is none
-	busy         bool            // the step that runs is in it
-	twice        float64         // CPU seconds that the kernel has counted for sandboxes which have ended, and that are no task's or were counted for one
+	above         string          // folder of the directories of the coming tasks; "" means no sharing
+	incompatible  bool            // it is not possible here
+	box           *sandbox.Shared // nil if there is none
+	busy          bool            // the running step is in it
+	doubleCounted float64         // CPU seconds that the kernel counted for sandboxes that have ended, and that belong to no task or were already counted for one
 }
 
-// folderAbove returns the folder that holds all these directories, "" for fewer than two.
+// folderAbove returns the folder that contains all these directories, or "" for fewer
+// than two.
 func folderAbove(dirs []string) string {
 	if len(dirs) < 2 {
 		return ""
@@ -35,12 +36,13 @@ func folderAbove(dirs []string) string {
 	return above
 }
 
-// reaped reports whether the process that has ended was that of the sandbox, and notes it.
+// reaped records the end of the sandbox if pid was its process, and reports whether it
+// was.
 func (s *sharedSandbox) reaped(pid int) bool {
 	if s.box.Alive() != pid {
 		return false
 	}
-	s.twice += s.box.Gone()
+	s.doubleCounted += s.box.Gone()
 	return true
 }
 
@@ -53,11 +55,11 @@ func (s *sharedSandbox) discard() {
 	if err := s.box.Discard(); err != nil {
 		fmt.Fprintf(os.Stderr, "end the shared sandbox: %v\n", err)
 	}
-	s.twice += process.ChildrenSeconds() - before
+	s.doubleCounted += process.ChildrenSeconds() - before
 	s.box = nil
 }
 
-// idle is the process of the sandbox if the step that runs is not in it.
+// idle returns the process of the sandbox if the running step is not in it.
 func (s *sharedSandbox) idle() []int {
 	if pid := s.box.Alive(); pid > 0 && !s.busy {
 		return []int{pid}
@@ -65,7 +67,7 @@ func (s *sharedSandbox) idle() []int {
 	return nil
 }
 
-// only reports whether this process has no child but the sandbox.
+// only reports whether the sandbox is the only child of this process.
 func (s *sharedSandbox) only() bool {
 	pid := s.box.Alive()
 	return pid > 0 && !slices.ContainsFunc(process.Children(os.Getpid()), func(child int) bool { return child != pid })

@@ -16,7 +16,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// sharedFlight prepares a pilot whose rows share a sandbox.
+// sharedFlight prepares a worker whose tasks share a sandbox.
 func sharedFlight(t *testing.T) *flight {
 	t.Helper()
 	t.Parallel()
@@ -25,7 +25,7 @@ func sharedFlight(t *testing.T) *flight {
 	return f
 }
 
-// done checks that rows have ended well.
+// done checks that tasks have succeeded.
 func done(t *testing.T, rows ...*attempt) {
 	t.Helper()
 	for _, a := range rows {
@@ -37,7 +37,7 @@ func done(t *testing.T, rows ...*attempt) {
 
 const waitsToGo = `while [ ! -e out/go ]; do sleep 0.02; done`
 
-// Of what a task leaves, and of what other tasks have, a task in the same sandbox finds nothing.
+// A task finds no traces of other tasks in the same sandbox, running or completed.
 func TestTasksInOneSandboxFindNothingOfEachOther(t *testing.T) {
 	f := sharedFlight(t)
 	first := row(t, leavesTraces)
@@ -58,13 +58,13 @@ df --output=size -k /dev/shm | tail -1 | tr -d " "; grep Cpus_allowed_list /proc
 	}
 	last := row(t, waitsToGo)
 	f.feed(first, sees, last)
-	f.takeOff()
+	f.start()
 	last.untilFile(RunFile)
 	last.release()
-	f.land()
+	f.finish()
 	done(t, first, sees, last)
 	if firstOf(t, first) != firstOf(t, sees) || firstOf(t, sees) != firstOf(t, last) {
-		t.Fatal("they did not share a sandbox")
+		t.Fatal("the tasks did not share a sandbox")
 	}
 	const none = "\t0000000000000000\n"
 	want := "files 0\nsegments 0 0\nprocesses 0\ntasks 1\nwork\nwritten 0\nCapAmb:" + none + "CapBnd:" + none + "CapEff:" + none + "CapInh:" + none + "CapPrm:" + none + "NoNewPrivs:\t1\n" +
@@ -75,7 +75,8 @@ df --output=size -k /dev/shm | tail -1 | tr -d " "; grep Cpus_allowed_list /proc
 	}
 }
 
-// What kills a task costs no other one, and if the sandbox goes with it, the next gets a new one.
+// Killing a task affects no other task; if the sandbox dies too, the next task gets a new
+// one.
 func TestKilledSandboxIsMadeAnew(t *testing.T) {
 	f := sharedFlight(t)
 	f.isolation.Sandbox.Read = []string{filepath.Dir(os.Args[0])}
@@ -91,12 +92,12 @@ func TestKilledSandboxIsMadeAnew(t *testing.T) {
 	}
 	waits, last := row(t, `echo began; `+waitsToGo), row(t, `echo x >>out/count`)
 	f.feed(before, large, next, waits, last)
-	f.takeOff()
-	// The task has been told of the start once it copies what the program prints.
+	f.start()
+	// Once the log has output, the task has registered the start of the program.
 	must.Become(t, "the program's words are in the log", func() bool { return waits.has(LogFile) && waits.read(LogFile) != "" })
 	killed := firstOf(t, waits)
 	must.OK(t, killed.Signal(syscall.SIGKILL))
-	f.land()
+	f.finish()
 	done(t, before, next, last)
 	if o := large.ended(); o.Cause != protocol.CauseMemory || o.CPUSeconds < 0.25 || o.CPUSeconds > before.ended().CPUSeconds+0.6 {
 		t.Errorf("the one that took too much: %+v", o)
@@ -105,9 +106,10 @@ func TestKilledSandboxIsMadeAnew(t *testing.T) {
 		t.Errorf("the one that was killed with its sandbox: %+v", o)
 	}
 	if firstOf(t, before) != killed || firstOf(t, large) != killed || firstOf(t, next) != killed || firstOf(t, last) == killed {
-		t.Error("a sandbox was kept that was killed, or not kept")
+		t.Error("a killed sandbox was kept, or a live one was not")
 	}
-	// Each has used 0.3 s and what it takes to start; the sandboxes that ended in between count for none.
+	// Each used 0.3 s and its startup time; the sandboxes that ended in between count for
+	// neither.
 	for _, a := range []*attempt{before, next} {
 		if used := a.ended().CPUSeconds; used < 0.25 || used > 0.8 {
 			t.Errorf("%v s of CPU", used)
@@ -116,15 +118,15 @@ func TestKilledSandboxIsMadeAnew(t *testing.T) {
 	if used := last.ended().CPUSeconds; used > 0.25 {
 		t.Errorf("the last used %v s of CPU", used)
 	}
-	must.Equal(t, "the pilot", f.read(PilotLogFile), "")
+	must.Equal(t, "the worker", f.read(WorkerLogFile), "")
 }
 
-// The sandbox dies with its pilot, also while no task has begun in it.
-func TestSharedSandboxDiesWithItsPilot(t *testing.T) {
+// The sandbox dies with its worker, even if no task has started in it.
+func TestSharedSandboxDiesWithItsWorker(t *testing.T) {
 	f := sharedFlight(t)
 	first, second := row(t, "true"), row(t, `touch out/began; `+waitsToGo)
 	f.feed(first, second)
-	f.takeOff()
+	f.start()
 	second.untilFile(WorkDir, OutDir, "began")
 	box := firstOf(t, second)
 	must.OK(t, f.cmd.Process.Kill())
@@ -134,8 +136,8 @@ func TestSharedSandboxDiesWithItsPilot(t *testing.T) {
 	must.Become(t, "the program dies", func() bool { left, err := process.Marked(second.spec.Token); return err == nil && len(left) == 0 })
 }
 
-// A task for which the sandbox of the others is of no use has one of its own.
-func TestTaskGetsItsOwnSandboxIfNeedBe(t *testing.T) {
+// A task that can't use the sandbox of the others gets a separate one.
+func TestIncompatibleTaskGetsSeparateSandbox(t *testing.T) {
 	outside := t.TempDir()
 	for name, unfit := range map[string]func(f *flight, odd *attempt){
 		"what is read holds all tasks": func(f *flight, odd *attempt) {
@@ -158,11 +160,11 @@ func TestTaskGetsItsOwnSandboxIfNeedBe(t *testing.T) {
 			first, second := row(t, "echo x >>out/count"), row(t, "echo x >>out/count; ls /tmp | wc -l >out/files")
 			unfit(f, second)
 			f.feed(first, second)
-			f.takeOff()
-			f.land()
+			f.start()
+			f.finish()
 			done(t, first, second)
 			if name != "what is read holds all tasks" && firstOf(t, first) == firstOf(t, second) {
-				t.Error("they shared a sandbox")
+				t.Error("the tasks shared a sandbox")
 			}
 			for _, a := range []*attempt{first, second} {
 				must.Equal(t, "it ran", a.read(WorkDir, OutDir, "count"), "x\n")
@@ -171,11 +173,11 @@ func TestTaskGetsItsOwnSandboxIfNeedBe(t *testing.T) {
 	}
 }
 
-// A program in a shared sandbox is in the cgroup of its task, and the sandbox in none.
+// A program in a shared sandbox is in the cgroup of its task, and the sandbox is in none.
 func TestProgramInASharedSandboxIsInItsCgroup(t *testing.T) {
 	f := sharedFlight(t)
 	f.isolation.Cgroup = cgroupParent(t)
-	// The pilot is in a cgroup beside those of tasks, as that of a service is.
+	// The worker is in a cgroup next to those of tasks, like a service.
 	beside := filepath.Join(f.isolation.Cgroup, "service")
 	must.OK(t, os.Mkdir(beside, 0o755))
 	t.Cleanup(func() { syscall.Rmdir(beside) })
@@ -185,7 +187,7 @@ func TestProgramInASharedSandboxIsInItsCgroup(t *testing.T) {
 	f.attr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	first, second := row(t, waitsToGo), row(t, `kill -9 $$`)
 	f.feed(first, second)
-	f.takeOff()
+	f.start()
 	first.untilFile(SandboxFile)
 	procs := filepath.Join(f.isolation.Cgroup, "molrun-task-"+first.spec.Token, "cgroup.procs")
 	must.Become(t, "the program is in the cgroup", func() bool {
@@ -199,13 +201,13 @@ func TestProgramInASharedSandboxIsInItsCgroup(t *testing.T) {
 		t.Error("the sandbox itself is in the task's cgroup")
 	}
 	first.release()
-	f.land()
+	f.finish()
 	done(t, first)
 	if o := second.ended(); o.Cause != protocol.CauseSignal || firstOf(t, second) != box || o.Isolation != "bubblewrap+cgroup" {
 		t.Errorf("the second: %+v", o)
 	}
 	left, err := filepath.Glob(filepath.Join(f.isolation.Cgroup, "molrun-task-*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("cgroups are left: %v, %v", left, err)
+		t.Errorf("leftover cgroups: %v, %v", left, err)
 	}
 }

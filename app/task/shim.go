@@ -10,29 +10,29 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// shim is the process between the service and the programs of a task. One
-// goroutine starts, watches, ends and reaps programs, so that no other code can
-// reap a child; a second one per step reads output.
+// shim is the process between the service and the programs of a task. One goroutine
+// starts, watches, kills and reaps programs, so that no other code can reap a child; a
+// second one per step reads output.
 type shim struct {
 	*host
 	dir, work        string
-	isolation        Isolation       // of the process, and what the task has found
-	cgroup           *process.Cgroup // of all programs; nil: none
+	isolation        Isolation       // that of the process, completed by the task
+	cgroup           *process.Cgroup // of all programs; nil means none
 	spec             *Spec
-	image            string            // of the containers, as their runtime names it
-	site             map[string]string // variables that modules or conda set
+	image            string            // image of the containers, as named by their runtime
+	site             map[string]string // variables set by modules or conda
 	log              *logFile
 	progress         progress
 	memory           memory
 	disk             disk
-	used             float64 // CPU seconds of what this process had run before
+	used             float64 // CPU seconds used by earlier children of this process
 	sharedCPUSeconds float64 // of the task's steps in a shared sandbox
 	largest          int64   // memory of the largest process, in bytes
 
 	timeout <-chan time.Time
 
 	begin   time.Time
-	outcome protocol.Outcome // Cause is empty until something has decided it
+	outcome protocol.Outcome // Cause is empty until it is decided
 }
 
 func newShim(h *host, dir string) *shim {
@@ -44,13 +44,13 @@ func newShim(h *host, dir string) *shim {
 	return s
 }
 
-// announce writes run.json. From here on signals reach this process. An earlier
-// request to stop has left the file stop.
+// announce writes run.json. From then on, this process receives signals. An earlier stop
+// request has left the file stop.
 func (s *shim) announce() error {
 	token := ""
 	spec, err := ReadSpec(s.dir)
 	if err != nil {
-		// Retrying would not help.
+		// Retrying does not help.
 		s.decide(protocol.CauseCannotStart, err.Error())
 	} else {
 		s.spec, token = spec, spec.Token
@@ -93,13 +93,13 @@ func (s *shim) runSteps() {
 	}
 }
 
-// prepare opens what the steps share and starts the time limit.
+// prepare opens the files that all steps share and starts the time limit.
 func (s *shim) prepare() (err error) {
 	if err := os.MkdirAll(filepath.Join(s.work, TempDir), 0o700); err != nil {
 		return err
 	}
 	s.memory.limit = s.spec.MemoryBytes
-	s.disk = disk{reserve: s.isolation.Reserve, most: s.spec.StorageBytes}
+	s.disk = disk{reserve: s.isolation.Reserve, limit: s.spec.StorageBytes}
 	if limit := s.spec.MaxRuntimeSeconds; limit > 0 {
 		s.timeout = time.After(time.Until(s.begin.Add(time.Duration(limit) * time.Second)))
 	}
@@ -108,25 +108,26 @@ func (s *shim) prepare() (err error) {
 	}
 	s.log.unsynced = s.unsynced
 	s.pin()
-	if !s.isolation.looksForPrograms() {
+	if !s.isolation.hasExternalPrograms() {
 		return nil
 	}
-	return s.meanwhile(s.findPrograms)
+	return s.runPreparation(s.findPrograms)
 }
 
-// pin has the programs run on the task's CPUs: this thread starts them.
+// pin makes the programs run on the task's CPUs, by pinning this thread, which starts
+// them.
 func (s *shim) pin() {
 	if len(s.spec.CPUSet) == 0 {
 		return
 	}
 	if err := process.Pin(s.spec.CPUSet); err != nil {
-		fmt.Fprintln(os.Stderr, err) // they run elsewhere, maybe slower
+		fmt.Fprintln(os.Stderr, err) // they run on other CPUs, perhaps slower
 	}
 }
 
-// lookForStop reports whether the running task was stopped, and ends those that were
-// stopped before their turn.
-func (s *shim) lookForStop() bool {
-	s.onLook()
+// pollStop reports whether the running task was stopped, and ends waiting tasks that
+// were stopped.
+func (s *shim) pollStop() bool {
+	s.checkOthers()
 	return StopRequested(s.dir)
 }

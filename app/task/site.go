@@ -13,8 +13,8 @@ import (
 	"molrun/app/task/process"
 )
 
-// findPrograms finds what the algorithm names besides programs on PATH: a container image,
-// environment modules, an environment of conda.
+// findPrograms finds the algorithm's programs that are not on PATH: a container image,
+// environment modules or a conda environment.
 func (s *shim) findPrograms(ctx context.Context) error {
 	if s.isolation.Runtime != nil {
 		return s.findImage(ctx)
@@ -25,7 +25,7 @@ func (s *shim) findPrograms(ctx context.Context) error {
 	return s.enterConda()
 }
 
-// loadModules loads the modules, and has programs read the folders to which they point.
+// loadModules loads the modules, and makes the folders that they point to readable.
 func (s *shim) loadModules(ctx context.Context) error {
 	names := s.isolation.Sandbox.Modules
 	if len(names) == 0 {
@@ -45,7 +45,7 @@ func (s *shim) loadModules(ctx context.Context) error {
 	return nil
 }
 
-// enterConda does what activating the environment does, except for its scripts.
+// enterConda does what activating the environment does, except for running its scripts.
 func (s *shim) enterConda() error {
 	prefix := s.isolation.Sandbox.Conda
 	if prefix == "" {
@@ -53,7 +53,7 @@ func (s *shim) enterConda() error {
 	}
 	bin := filepath.Join(prefix, "bin")
 	if info, err := os.Stat(bin); err != nil || !info.IsDir() {
-		return fmt.Errorf("the conda environment %s is not on this machine; install it there", prefix)
+		return fmt.Errorf("the conda environment %s does not exist on this machine; install it", prefix)
 	}
 	site := map[string]string{"CONDA_PREFIX": prefix, "CONDA_DEFAULT_ENV": filepath.Base(prefix)}
 	maps.Copy(site, s.site)

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// prefix makes an installation with a program that reads a file beside it.
+// prefix makes an installation with a program that reads a file next to it.
 func prefix(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "apps", "fold-1.0")
@@ -24,8 +24,8 @@ func prefix(t *testing.T) string {
 	return dir
 }
 
-// moduleFor makes a module of an installation, and returns the script that defines the
-// command module, which is the real one.
+// moduleFor makes a module for an installation, and returns the script that defines the
+// real module command.
 func moduleFor(t *testing.T, dir string) (init string) {
 	t.Helper()
 	const real = "/usr/share/modules/init/bash"
@@ -61,7 +61,7 @@ func TestProgramsOfModulesAndEnvironments(t *testing.T) {
 	}
 }
 
-func TestPlacesThatAreMissingAreNamed(t *testing.T) {
+func TestMissingProgramFoldersAreReported(t *testing.T) {
 	t.Parallel()
 	hangs := filepath.Join(t.TempDir(), "hangs.sh")
 	must.Write(t, hangs, "sleep 1000\n")
@@ -72,9 +72,9 @@ func TestPlacesThatAreMissingAreNamed(t *testing.T) {
 		says       string
 	}{
 		{"module", moduleFor(t, prefix(t)), protocol.Sandbox{Modules: []string{"fold", "nosuch/1"}}, protocol.CauseCannotStart, `The modules "fold", "nosuch/1" can't be loaded: Unable to locate a modulefile for 'nosuch/1'.`},
-		{"init", "/nosuch/init.sh", protocol.Sandbox{Modules: []string{"fold"}}, protocol.CauseCannotStart, "Its programs come from environment modules, and /nosuch/init.sh (modules.init) is not there."},
-		{"conda", "", protocol.Sandbox{Conda: "/nosuch/env"}, protocol.CauseCannotStart, "The conda environment /nosuch/env is not on this machine; install it there."},
-		{"stopped meanwhile", hangs, protocol.Sandbox{Modules: []string{"fold"}}, protocol.CauseTimeout, "The job ran longer than its limit of 1s."},
+		{"init", "/nosuch/init.sh", protocol.Sandbox{Modules: []string{"fold"}}, protocol.CauseCannotStart, "Its programs come from environment modules, but /nosuch/init.sh (modules.init) does not exist."},
+		{"conda", "", protocol.Sandbox{Conda: "/nosuch/env"}, protocol.CauseCannotStart, "The conda environment /nosuch/env does not exist on this machine; install it."},
+		{"stopped meanwhile", hangs, protocol.Sandbox{Modules: []string{"fold"}}, protocol.CauseTimeout, "The job exceeded its time limit of 1s."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,34 +13,34 @@ const (
 	DefaultGraceSeconds = 10
 )
 
-// Spec is the content of task.json: all that is needed to run an attempt.
+// Spec is the content of task.json: everything needed to run an attempt.
 type Spec struct {
 	Protocol          int               `json:"protocol"`
 	Token             string            `json:"token"`
 	Job               string            `json:"jobId"`
 	Attempt           int               `json:"attempt"`
-	Program           string            `json:"program,omitempty"`        // path of this program in steps
-	ProgramVersion    string            `json:"programVersion,omitempty"` // of what they run, for the outcome
+	Program           string            `json:"program,omitempty"`        // path of molrun in steps
+	ProgramVersion    string            `json:"programVersion,omitempty"` // version of the algorithm's program, for the outcome
 	Steps             []protocol.Step   `json:"steps"`
 	Env               map[string]string `json:"env,omitempty"`
-	Folder            string            `json:"folder,omitempty"` // of the algorithm, only read
-	Shown             []string          `json:"shown,omitempty"`  // files whose end goes to the log of a step that fails
+	Folder            string            `json:"folder,omitempty"` // of the algorithm, read-only
+	Shown             []string          `json:"shown,omitempty"`  // files whose end is logged if a step fails
 	GPUs              []string          `json:"gpus,omitempty"`   // leased devices
-	Cards             []string          `json:"cards,omitempty"`  // of those, if any of them is an instance
+	Cards             []string          `json:"cards,omitempty"`  // of the GPUs, if any is a MIG instance
 	CPUs              int               `json:"cpus"`
 	CPUSet            []int             `json:"cpuSet,omitempty"`       // to which its programs are pinned
-	MaxRuntimeSeconds int64             `json:"maxRuntimeSeconds"`      // of all steps together; 0 is no limit
-	MemoryBytes       int64             `json:"memoryBytes"`            // of all processes together; 0 is no limit
-	StorageBytes      int64             `json:"storageBytes,omitempty"` // of all files that it writes; 0 is no limit
-	LogBytes          int64             `json:"logBytes"`               // 0 is DefaultLogBytes
-	GraceSeconds      int64             `json:"graceSeconds"`           // from TERM to KILL; 0 is DefaultGraceSeconds
+	MaxRuntimeSeconds int64             `json:"maxRuntimeSeconds"`      // of all steps together; 0 means no limit
+	MemoryBytes       int64             `json:"memoryBytes"`            // of all processes together; 0 means no limit
+	StorageBytes      int64             `json:"storageBytes,omitempty"` // of all files that it writes; 0 means no limit
+	LogBytes          int64             `json:"logBytes"`               // 0 means DefaultLogBytes
+	GraceSeconds      int64             `json:"graceSeconds"`           // from TERM to KILL; 0 means DefaultGraceSeconds
 }
 
 // WriteSpec writes task.json into an attempt's directory.
 func WriteSpec(dir string, s Spec) error { return s.writeWith(dir, writeFile) }
 
-// WriteUnsynced is Write for a task that need not outlast a crash of the machine before it
-// begins.
+// WriteUnsynced is WriteSpec for a task that does not need to survive a machine crash
+// before it starts.
 func WriteUnsynced(dir string, s Spec) error { return s.writeWith(dir, writeUnsynced) }
 
 func (s Spec) writeWith(dir string, write func(dir, name string, v any) error) error {
@@ -54,7 +54,7 @@ func (s Spec) writeWith(dir string, write func(dir, name string, v any) error) e
 // ReadSpec returns the content of task.json.
 func ReadSpec(dir string) (*Spec, error) { return readFile[Spec](dir, SpecFile) }
 
-// Grace returns how long a program has to end once it is asked to.
+// Grace returns how long a program has to exit once it is asked to.
 func (s *Spec) Grace() time.Duration {
 	if s.GraceSeconds <= 0 {
 		return DefaultGraceSeconds * time.Second

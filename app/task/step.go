@@ -12,33 +12,33 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// runningStep is the life of one step: its program, and every process that the
-// program starts.
+// runningStep is a step while it runs: its program, and every process that the program
+// starts.
 type runningStep struct {
 	*shim
-	step    protocol.Step
-	last    bool             // no step follows
-	env     []string         // of the program
-	printed *tail            // the end of its output; nil: not needed
-	advance advance          // of the step, in the task
-	gauge   Gauge            // progress parser of its output; nil: none
-	watched *watchedFile     // nil: none
-	leader  int              // PID of the program, of bwrap or of a runtime
-	sandbox *sandbox.Sandbox // nil: the program sees the whole machine
-	ended   bool             // the program has
-	left    bool             // so has bwrap or the runtime
+	step          protocol.Step
+	last          bool             // no step follows
+	env           []string         // of the program
+	printed       *tail            // the end of its output; nil if not needed
+	advance       advance          // of the step, in the task
+	gauge         ProgressParser   // progress parser of its output; nil means none
+	watched       *watchedFile     // nil means none
+	leader        int              // PID of the program, of bwrap or of a runtime
+	sandbox       *sandbox.Sandbox // nil means that the program sees the whole machine
+	ended         bool             // the program has exited
+	sandboxExited bool             // bwrap or the runtime has exited
 
-	leftoversAsked bool             // what the program left behind was asked to end
-	kill           <-chan time.Time // fires when the grace is over, then repeatedly
+	leftoversAsked bool             // leftover processes were asked to exit
+	kill           <-chan time.Time // fires when the grace period is over, then repeatedly
 	killBegin      time.Time        // when it first fired
 	killPause      time.Duration    // until kill fires again
 
 	memoryCheck *time.Timer
 	diskCheck   *time.Timer
-	processes   int64 // at the last check
-	oomKills    int64 // of the machine, before the step
-	cgroupKills int64 // of the task's cgroup, before the step
-	cgroupForks int64 // that the kernel refused the task's cgroup before the step
+	processes   int64 // number at the last check
+	oomKills    int64 // on the machine, before the step
+	cgroupKills int64 // in the task's cgroup, before the step
+	cgroupForks int64 // forks denied in the task's cgroup before the step
 }
 
 // runStep runs one step until all its processes have exited.
@@ -64,7 +64,7 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 	r.diskCheck = time.NewTimer(firstPause)
 	defer r.diskCheck.Stop()
 	r.wait()
-	r.priority.calm()
+	r.priority.reset()
 	err = output.finish()
 	if r.sandbox != nil {
 		err = errors.Join(err, r.sandbox.Close())
@@ -76,10 +76,10 @@ func (s *shim) runStep(step protocol.Step, advance advance, last bool) {
 	r.conclude()
 }
 
-// wait returns once this process has no child: then no descendant is left.
+// wait returns once this process has no children left, and hence no descendants.
 func (r *runningStep) wait() {
 	done := r.ctx.Done()
-	var sandboxEnded <-chan syscall.WaitStatus // the program ended, perhaps before the sandbox
+	var sandboxEnded <-chan syscall.WaitStatus // the program has exited, perhaps before the sandbox
 	var sandboxOver <-chan sandbox.Usage
 	if r.sandbox != nil {
 		sandboxEnded, sandboxOver = r.sandbox.Ended(), r.sandbox.Over()
@@ -94,8 +94,8 @@ func (r *runningStep) wait() {
 			r.recordEnd(status)
 		case usage := <-sandboxOver:
 			r.endShared(usage)
-		case <-r.ends:
-			r.leaving = true
+		case <-r.termSignals:
+			r.terminating = true
 			r.interrupt()
 			r.terminate()
 		case <-done:
@@ -111,8 +111,8 @@ func (r *runningStep) wait() {
 			r.checkUsage()
 		case <-r.diskCheck.C:
 			r.checkDisk()
-		case <-r.looks:
-			if r.lookForStop() {
+		case <-r.stopTicks:
+			if r.pollStop() {
 				r.interrupt()
 				r.terminate()
 			}
@@ -120,32 +120,32 @@ func (r *runningStep) wait() {
 	}
 }
 
-// timedOut records that the time is up.
+// timedOut records that the time limit was reached.
 func (s *shim) timedOut() {
-	s.decide(protocol.CauseTimeout, fmt.Sprintf("The job ran longer than its limit of %s.",
+	s.decide(protocol.CauseTimeout, fmt.Sprintf("The job exceeded its time limit of %s.",
 		time.Duration(s.spec.MaxRuntimeSeconds)*time.Second))
 }
 
-// reap collects all children that have ended, including adopted ones, and reports whether
-// the only children left hold the namespaces of a runtime, and a shared sandbox.
+// reap reaps all children that have exited, including adopted ones, and reports whether
+// the only remaining children are a shared sandbox or hold the namespaces of a runtime.
 func (r *runningStep) reap() (none bool) {
 	none = r.reapChildren(func(pid int, status syscall.WaitStatus, usage syscall.Rusage) {
 		r.largest = max(r.largest, process.Largest(usage))
 		switch {
 		case pid == r.leader && r.sandbox != nil:
-			r.left = true
+			r.sandboxExited = true
 			r.recordEnd(r.sandbox.Status(status))
 		case pid == r.leader:
 			r.recordEnd(status)
 		}
 	})
-	return none || r.left && (r.shared.only() || r.isolation.Runtime != nil && process.OnlyHolders())
+	return none || r.sandboxExited && (r.shared.only() || r.isolation.Runtime != nil && process.OnlyHolders())
 }
 
-// endHolders ends the processes that hold the namespaces of a runtime, if it has started them
-// for this task. It restarts them for the next.
+// endHolders kills the processes that hold the namespaces of a runtime, if it started
+// them for this task. The runtime restarts them for the next.
 func endHolders() {
-	for end := time.Now().Add(runtimePatience); time.Now().Before(end); time.Sleep(firstKillPause) {
+	for end := time.Now().Add(runtimeExitTimeout); time.Now().Before(end); time.Sleep(firstKillPause) {
 		process.SignalDescendants(syscall.SIGKILL)
 		if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); errors.Is(err, syscall.ECHILD) {
 			return
@@ -159,23 +159,23 @@ func (r *runningStep) recordEnd(status syscall.WaitStatus) {
 		return
 	}
 	r.ended = true
-	if asksToEnd(status) && r.outcome.Cause == "" {
+	if isTermination(status) && r.outcome.Cause == "" {
 		r.awaitOwnSignal()
 	}
 	r.classifyEnd(status)
 }
 
-// ownSignalDelay is how much later than its program the task may get a signal that
-// is meant for both.
+// ownSignalDelay is how much later than its program the task can receive a signal that is
+// meant for both.
 const ownSignalDelay = time.Second
 
-// awaitOwnSignal waits for the signal that may have ended the program to reach this
-// process too. Slurm signals the processes of a job one by one, the last one first,
-// as does an administrator's pkill.
+// awaitOwnSignal waits for the signal that might have ended the program to reach this
+// process too. Slurm signals the processes of a job one by one, the last one first, as
+// does an administrator's pkill.
 func (r *runningStep) awaitOwnSignal() {
 	select {
-	case <-r.ends:
-		r.leaving = true
+	case <-r.termSignals:
+		r.terminating = true
 		r.interrupt()
 	case <-r.ctx.Done():
 		r.interrupt()
@@ -183,35 +183,35 @@ func (r *runningStep) awaitOwnSignal() {
 	}
 }
 
-// asksToEnd reports whether a program ended by a signal that asks to end, or says
-// what shells say about such a program.
-func asksToEnd(status syscall.WaitStatus) bool {
-	sig := status.Signal() // -1: by none
+// isTermination reports whether a program was ended by a termination signal, or has the exit
+// status by which shells report that.
+func isTermination(status syscall.WaitStatus) bool {
+	sig := status.Signal() // -1 means no signal
 	if code := status.ExitStatus(); code > 128 {
 		sig = syscall.Signal(code - 128)
 	}
 	return sig == syscall.SIGTERM || sig == syscall.SIGINT
 }
 
-// terminate asks the program to end, and has it killed when the grace is over.
-// Repeating it changes nothing.
+// terminate asks the program to exit, and has it killed after the grace period. Repeating
+// it has no effect.
 func (r *runningStep) terminate() {
 	if r.kill != nil {
 		return
 	}
-	r.priority.hurry()
+	r.priority.raise()
 	r.kill = time.After(r.spec.Grace())
 	if r.sandbox != nil {
 		r.sandbox.SignalProgram(syscall.SIGTERM)
 		return
 	}
-	// While kill is nil the leader is not reaped, so the group is still its own.
+	// While kill is nil the leader is not reaped, so the group still belongs to it.
 	syscall.Kill(-r.leader, syscall.SIGTERM)
 	syscall.Kill(-r.leader, syscall.SIGCONT)
 }
 
-// endLeftovers asks processes that the program left behind to end, in the
-// background or in sessions of their own.
+// endLeftovers asks the remaining processes that the program started, in the background
+// or in their own sessions, to exit.
 func (r *runningStep) endLeftovers() {
 	r.leftoversAsked = true
 	if r.kill == nil {
@@ -225,36 +225,37 @@ func (r *runningStep) endLeftovers() {
 	process.SignalDescendants(syscall.SIGCONT)
 }
 
-// The pauses between two rounds of killAll.
+// The range of pauses between two rounds of killAll.
 const (
 	firstKillPause = 10 * time.Millisecond
 	mostKillPause  = time.Second
 )
 
-// runtimePatience is how long the runtime of a container may take to end once everything
-// inside has been killed. It removes the container in the meantime.
-const runtimePatience = 5 * time.Second
+// runtimeExitTimeout is how long a container runtime has to exit once everything inside has
+// been killed. In this time it removes the container.
+const runtimeExitTimeout = 5 * time.Second
 
-// firstPatience is how long the first process in a sandbox may take to kill all others. If it was killed with
-// them, their usage would be unknown, and other tasks would lose the sandbox that they share.
-const firstPatience = time.Second
+// initKillTimeout is how long the first process in a sandbox has to kill all others. If it
+// were killed with them, their usage would be unknown, and other tasks would lose their
+// shared sandbox.
+const initKillTimeout = time.Second
 
-// killAll kills every process of the step. It is repeated until none is left,
-// because it may miss one that is just being forked. It slows down for
-// processes that wait for a disk, which nothing can kill.
+// killAll kills every process of the step. It is repeated until none remains, because it
+// can miss one that is just being forked. It slows down for processes that wait for a
+// disk, which can't be killed.
 func (r *runningStep) killAll() {
-	r.priority.hurry()
+	r.priority.raise()
 	if r.killBegin.IsZero() {
 		r.killBegin = time.Now()
 	}
 	r.killPause = min(max(firstKillPause, 2*r.killPause), mostKillPause)
 	r.kill = time.After(r.killPause)
-	if r.sandbox != nil && r.isolation.Runtime == nil && time.Since(r.killBegin) < firstPatience {
+	if r.sandbox != nil && r.isolation.Runtime == nil && time.Since(r.killBegin) < initKillTimeout {
 		r.sandbox.SignalAll(syscall.SIGKILL)
 		return
 	}
 	switch {
-	case r.isolation.Runtime != nil && time.Since(r.killBegin) < runtimePatience:
+	case r.isolation.Runtime != nil && time.Since(r.killBegin) < runtimeExitTimeout:
 		r.sandbox.Kill()
 	case r.cgroup != nil && r.cgroup.Kill() == nil:
 	case r.sandbox != nil:
@@ -262,7 +263,7 @@ func (r *runningStep) killAll() {
 	default:
 		process.FreezeDescendants()
 	}
-	if r.isolation.Runtime == nil || time.Since(r.killBegin) >= runtimePatience {
+	if r.isolation.Runtime == nil || time.Since(r.killBegin) >= runtimeExitTimeout {
 		process.SignalDescendants(syscall.SIGKILL, r.shared.idle()...)
 	}
 }

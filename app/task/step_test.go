@@ -14,13 +14,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// stubborn starts a process in its own session and waits until it ignores
-// signals.
+// stubborn starts a process in its own session and waits until it ignores signals.
 const stubborn = `setsid sh -c 'trap "" TERM HUP INT; echo > out/stubborn; while :; do sleep 1000; done' &
 while [ ! -e out/stubborn ]; do sleep 0.02; done
 `
 
-// orphan starts a process whose parent ends at once.
+// orphan starts a process whose parent exits immediately.
 const orphan = `sh -c 'sh -c "trap \"\" TERM; echo > out/orphan; while :; do sleep 1000; done" & exit 0'
 while [ ! -e out/orphan ]; do sleep 0.02; done
 `
@@ -44,7 +43,7 @@ func TestLeftoverProcessesAreKilled(t *testing.T) {
 		started[i] = a.start()
 	}
 	for i, tt := range tests {
-		if o := started[i].outcome(); o.Cause != tt.cause { // outcome looks for leftovers
+		if o := started[i].outcome(); o.Cause != tt.cause { // outcome checks for leftover processes
 			t.Errorf("%s: outcome %+v, want %s", tt.name, o, tt.cause)
 		}
 	}
@@ -84,7 +83,7 @@ func TestLeftoversMayEndGracefully(t *testing.T) {
 	}
 }
 
-// Slurm signals the processes of a job one after the other, the task's own maybe last.
+// Slurm signals the processes of a job one after the other, the task's own possibly last.
 func TestSignalThatReachesTheProgramFirstInterrupts(t *testing.T) {
 	t.Parallel()
 	const late = "(sleep 0.3; kill -TERM $PPID) & "
@@ -213,7 +212,7 @@ func TestMemoryLimitEndsTheTask(t *testing.T) {
 	}
 }
 
-// Memory that processes share after a fork counts once.
+// Memory that processes share after a fork counts only once.
 func TestSharedMemoryCountsOnce(t *testing.T) {
 	const processes, each = 6, 24 << 20
 	dir := t.TempDir()

@@ -10,18 +10,17 @@ import (
 	"time"
 )
 
-// stopRecord is the content of the file stop: when a user first asked the task
-// to stop, by the clock and by the time since boot.
+// stopRecord is the content of the file stop: when a user first asked the task to stop,
+// by the clock and as the time since boot.
 type stopRecord struct {
 	Protocol      int       `json:"protocol"`
 	AskedAt       time.Time `json:"askedAt"`
 	UptimeSeconds float64   `json:"uptimeSeconds"`
 }
 
-// RequestStop writes the file stop, and gives the time since the first request.
-// The file distinguishes a stopped task from one that ended with the machine, and also
-// stops a task that has not begun yet. To end one that runs, send a signal
-// afterwards.
+// RequestStop writes the file stop, and returns the time since the first request. The
+// file distinguishes a stopped task from one that ended with the machine, and also stops
+// a task that has not started yet. To stop a running task, send a signal afterwards.
 func RequestStop(dir string) (time.Duration, error) {
 	now, err := uptime()
 	if err != nil {
@@ -44,7 +43,7 @@ func RequestStop(dir string) (time.Duration, error) {
 // StopRequested reports whether the task was asked to stop.
 func StopRequested(dir string) bool { return Exists(dir, StopFile) }
 
-// uptime returns the time since boot, which can't be set, unlike the clock.
+// uptime returns the time since boot, which can't be changed, unlike the clock.
 func uptime() (time.Duration, error) {
 	data, err := os.ReadFile("/proc/uptime")
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// syncOutput makes the output of a task that is done durable. Otherwise, after a
-// power cut, the outcome could be there without the files, and the service would
-// take an empty result for the job's. If the disk fails, the task counts as
-// interrupted and runs again.
+// syncOutput makes the output of a completed task durable. Otherwise, after a power
+// failure, the outcome could exist without the files, and the service would take an empty
+// result as the job's. If the disk fails, the task counts as interrupted and runs again.
 func (s *shim) syncOutput() {
 	if s.outcome.Cause != protocol.CauseDone || s.unsynced {
 		return
@@ -26,12 +25,12 @@ func (s *shim) syncOutput() {
 	}
 	if err != nil {
 		s.outcome.Cause = protocol.CauseInterrupted
-		s.outcome.Message = "The program ended well, but its output could not be stored: " + process.SystemCause(err) + "."
+		s.outcome.Message = "The program succeeded, but its output could not be stored: " + process.SystemCause(err) + "."
 	}
 }
 
-// syncTree makes files and folders durable, and counts the files. It skips what
-// it may not open and what was removed, and does not follow links.
+// syncTree makes files and folders durable, and counts the files. It skips entries that
+// it can't open for lack of permission or that were removed, and does not follow links.
 func syncTree(path string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && (d.IsDir() || d.Type().IsRegular()) {
@@ -51,8 +50,8 @@ func syncTree(path string) (files int, bytes int64, err error) {
 	return files, bytes, err
 }
 
-// syncWork makes the names in the work directory durable, the output's among them.
-// If the program has put something else in its place, there is no output.
+// syncWork makes the names in the work directory durable, including that of the output.
+// If the program has replaced the directory with something else, there is no output.
 func syncWork(path string) error {
 	err := syncFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
@@ -67,7 +66,7 @@ func syncFile(path string) error {
 		return err
 	}
 	err = f.Sync()
-	if errors.Is(err, syscall.EINVAL) { // this file system can't
+	if errors.Is(err, syscall.EINVAL) { // not supported by this file system
 		err = nil
 	}
 	return errors.Join(err, f.Close())

@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// After a power cut, an outcome must not exist without the output: every file and
+// After a power failure, an outcome must not exist without the output: every file and
 // directory is synced before the outcome appears.
 func TestOutputIsDurableBeforeItsOutcome(t *testing.T) {
 	if err := exec.Command("strace", "-qq", "-e", "trace=none", "true").Run(); err != nil {
@@ -60,7 +60,7 @@ func TestSyncCountsRegularFilesOnly(t *testing.T) {
 }
 
 func TestTaskIsInterruptedIfItsOutputCannotBeStored(t *testing.T) {
-	s := &shim{host: &host{}, work: strings.Repeat("long/", 2000)} // the path is too long for the system
+	s := &shim{host: &host{}, work: strings.Repeat("long/", 2000)} // the path exceeds the system's limit
 	s.decide(protocol.CauseDone, "")
 	s.syncOutput()
 	if s.outcome.Cause != protocol.CauseInterrupted || !strings.Contains(s.outcome.Message, "name too long") {

@@ -15,10 +15,10 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }
 
-// milliseconds is the form in which times are written.
+// milliseconds converts a time to the form in which times are written.
 func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// signalNames are the names of kill -l, by number.
+// signalNames are the names that kill -l lists, by number.
 var signalNames = [...]string{
 	syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT",
 	syscall.SIGILL: "SIGILL", syscall.SIGTRAP: "SIGTRAP", syscall.SIGABRT: "SIGABRT",

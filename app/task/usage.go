@@ -11,9 +11,9 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// memory watches what all processes of the task use together.
+// memory monitors the total memory use of the task's processes.
 type memory struct {
-	limit int64 // 0 is none
+	limit int64 // 0 means no limit
 	peak  int64
 	pause time.Duration // until the next check
 }
@@ -26,7 +26,7 @@ const (
 	usualPause = time.Second
 )
 
-// checkLimit measures, and reports whether the processes exceed the limit.
+// checkLimit measures the memory use, and reports whether it exceeds the limit.
 func (m *memory) checkLimit(all []process.Descendant) (exceeded bool) {
 	used := process.RSS(all)
 	m.pause = min(max(firstPause, 2*m.pause), usualPause)
@@ -47,35 +47,34 @@ func (m *memory) checkLimit(all []process.Descendant) (exceeded bool) {
 func (r *runningStep) checkUsage() {
 	all := r.descendants()
 	if r.memory.checkLimit(all) {
-		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used %s of memory, more than the %s that it may.",
+		r.decide(protocol.CauseMemory, fmt.Sprintf("The job used %s of memory, which exceeds its limit of %s.",
 			unit.Bytes(r.memory.peak), unit.Bytes(r.memory.limit)))
 		r.killAll()
 	}
 	r.checkProcesses(int64(len(all)))
 	r.keepLimits()
-	r.lookAround()
+	r.updateProgress()
 	r.progress.tick()
 	r.memoryCheck.Reset(r.memory.pause)
 }
 
-// keepLimits sets limits of the cgroup again that a restart of the service has taken away.
+// keepLimits restores limits of the cgroup that a restart of the service has removed.
 func (r *runningStep) keepLimits() {
 	if r.cgroup == nil {
 		return
 	}
 	if err := r.cgroup.KeepLimits(); err != nil {
-		fmt.Fprintln(os.Stderr, err) // checkUsage watches them too
+		fmt.Fprintln(os.Stderr, err) // checkUsage enforces them too
 	}
 }
 
-// manyProcesses is more than programs have that compute. A bomb passes it.
-const manyProcesses = 128
+// forkBombThreshold is more than normal programs have. A fork bomb exceeds it.
+const forkBombThreshold = 128
 
-// checkProcesses enforces the limit of processes where the kernel does not: it
-// exempts root.
+// checkProcesses enforces the process limit where the kernel does not: it exempts root.
 func (r *runningStep) checkProcesses(n int64) {
-	if n > manyProcesses {
-		r.priority.hurry()
+	if n > forkBombThreshold {
+		r.priority.raise()
 	}
 	limit := r.isolation.Processes
 	if limit <= 0 {
@@ -86,14 +85,14 @@ func (r *runningStep) checkProcesses(n int64) {
 	}
 	r.processes = n
 	if n > limit {
-		r.decide(protocol.CauseLimit, fmt.Sprintf("The job had %d processes at once, more than the %d that it may (runner.processes). "+
-			"Have it start fewer, or ask an administrator for more.", n, limit))
+		r.decide(protocol.CauseLimit, fmt.Sprintf("The job had %d processes at once, which exceeds the limit of %d (runner.processes). "+
+			"Make it start fewer, or ask an administrator to raise the limit.", n, limit))
 		r.killAll()
 	}
 }
 
-// descendants returns the living processes of the step, without those that make
-// up its sandbox.
+// descendants returns the living processes of the step, except those that make up its
+// sandbox.
 func (r *runningStep) descendants() []process.Descendant {
 	if r.isolation.Runtime != nil {
 		return process.Below(r.sandbox.First.PID)

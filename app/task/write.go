@@ -24,8 +24,8 @@ func writeFile(dir, name string, v any) error {
 	return nil
 }
 
-// writeUnsynced replaces a file with v, atomically but without fsync. It is for
-// files that mean nothing after a reboot.
+// writeUnsynced replaces a file with v, atomically but without fsync. It is for files
+// that are meaningless after a reboot.
 func writeUnsynced(dir, name string, v any) error {
 	data, err := encode(v)
 	if err != nil {
@@ -43,8 +43,7 @@ func encode(v any) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// writeTemp writes and syncs data to a temporary file beside name, and gives
-// its path.
+// writeTemp writes and syncs data to a temporary file next to name, and returns its path.
 func writeTemp(dir, name string, data []byte) (string, error) {
 	f, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
@@ -60,7 +59,8 @@ func writeTemp(dir, name string, data []byte) (string, error) {
 	return f.Name(), nil
 }
 
-// install renames a file, which was synced, and syncs the directory; or neither.
+// install renames a temporary file to name. If sync is true, it also syncs the directory;
+// the caller has already synced the file.
 func install(temp, dir, name string, sync bool) error {
 	if err := os.Rename(temp, filepath.Join(dir, name)); err != nil || !sync {
 		return err

@@ -11,14 +11,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// rooms are in the order of their imports: a package imports packages of its own room and
-// of those above it in this list. Tests may import anything.
-var rooms = []string{
+// packageGroups are the top-level directories of packages, in the order of their imports: a
+// package imports packages of its own room and of those earlier in this list. Tests can
+// import any package.
+var packageGroups = []string{
 	"app/base",
 	"app/engine",
 	"app/task",
 	"app/algorithm",
-	"app/job", // with package app itself, the domain
+	"app/job", // includes package app itself: the domain
 	"app/executor",
 	"app/runner",
 	"blobs",
@@ -31,8 +32,8 @@ var rooms = []string{
 	"app/test",
 }
 
-// roomOf returns the room of a package of this module.
-func roomOf(path string) string {
+// groupOf returns the room of a package of this module.
+func groupOf(path string) string {
 	switch path = strings.TrimPrefix(strings.TrimPrefix(path, "molrun"), "/"); path {
 	case "":
 		return "main"
@@ -61,7 +62,7 @@ func TestRoomsImportThoseAbove(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		own := slices.Index(rooms, roomOf(p.ImportPath))
+		own := slices.Index(packageGroups, groupOf(p.ImportPath))
 		if own < 0 {
 			t.Errorf("%s is in no room: move it into one", p.ImportPath)
 		}
@@ -69,12 +70,12 @@ func TestRoomsImportThoseAbove(t *testing.T) {
 			if path != "molrun" && !strings.HasPrefix(path, "molrun/") {
 				continue
 			}
-			if room := roomOf(path); slices.Index(rooms, room) > own {
-				t.Errorf("%s imports %s, but %s is below %s", p.ImportPath, path, room, roomOf(p.ImportPath))
+			if room := groupOf(path); slices.Index(packageGroups, room) > own {
+				t.Errorf("%s imports %s, but %s is below %s", p.ImportPath, path, room, groupOf(p.ImportPath))
 			}
 		}
 	}
-	if packages < len(rooms) {
+	if packages < len(packageGroups) {
 		t.Errorf("go list shows only %d packages", packages)
 	}
 }

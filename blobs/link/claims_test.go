@@ -15,8 +15,8 @@ func TestClaimsThatAreNeverMadeAreRefused(t *testing.T) {
 		fits   bool
 	}{
 		"as made":               {func(*claims) {}, true},
-		"longest life":          {func(c *claims) { c.ExpiresAt = date(MaxLife) }, true},
-		"longer":                {func(c *claims) { c.ExpiresAt = date(MaxLife + time.Second) }, false},
+		"longest life":          {func(c *claims) { c.ExpiresAt = date(MaxLifetime) }, true},
+		"longer":                {func(c *claims) { c.ExpiresAt = date(MaxLifetime + time.Second) }, false},
 		"no life":               {func(c *claims) { c.ExpiresAt = date(0) }, true},
 		"ends before it begins": {func(c *claims) { c.ExpiresAt = date(-time.Second) }, false},
 		"never ends":            {func(c *claims) { c.ExpiresAt = nil }, false},

@@ -16,12 +16,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// writer builds tokens by hand from the texts of their parts, most of them signed with the
-// right key: no library that makes tokens would write these.
+// writer builds tokens by hand from the texts of their parts, most of them signed with
+// the right key: no JWT library would produce these.
 type writer struct {
 	t               *testing.T
 	key             []byte
-	header, payload string // of a token that works
+	header, payload string // of a valid token
 }
 
 func macOf(h func() hash.Hash, key []byte) func(string) []byte {
@@ -43,7 +43,7 @@ func (w writer) signed(header, payload string) string {
 	return signedBy(header, payload, macOf(sha256.New, w.key))
 }
 
-// with adds a member to a JSON object or changes it. It keeps the order of the members, so
+// with adds or changes a member of a JSON object. It keeps the order of the members, so
 // that the change is the only difference.
 func (w writer) with(object, member, value string) string {
 	w.t.Helper()

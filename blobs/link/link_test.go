@@ -20,7 +20,7 @@ import (
 
 var someID = sortid.ID{0: 1, 14: 0xfe, 15: 0xdc}.String()
 
-// clock is a wall clock that only move changes.
+// clock is a wall clock that changes only when moved.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)} }
@@ -42,12 +42,12 @@ func request(t testing.TB, method, target string) *http.Request {
 	return &http.Request{Method: method, URL: u}
 }
 
-// getLink signs a link that reads an upload.
+// getLink signs a download link for an upload.
 func getLink(s *Signer, life time.Duration) string {
 	return s.Sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: s.now().Add(life)})
 }
 
-// verify checks the error of a request, "" for none.
+// verify checks the error for a request; "" means none.
 func verify(t testing.TB, s *Signer, when, method, target string, want fault.Code) app.Link {
 	t.Helper()
 	got, err := s.Verify(request(t, method, target))
@@ -116,7 +116,7 @@ func TestLinkLivesAtMostAWeek(t *testing.T) {
 	s, c := newSigner(t)
 	link := getLink(s, 30*24*time.Hour)
 	verify(t, s, "link for a month", "GET", link, "")
-	c.move(MaxLife + leeway)
+	c.move(MaxLifetime + leeway)
 	verify(t, s, "after a week", "GET", link, fault.LinkExpired)
 }
 
@@ -150,8 +150,8 @@ func TestLongestNameFitsInAToken(t *testing.T) {
 	}
 }
 
-// TestForgedLinkIsRefused signs claims that the service never signs with its own
-// key, and changes links that it signed.
+// TestForgedLinkIsRefused signs claims with the service's key that the service never
+// signs, and modifies links that it signed.
 func TestForgedLinkIsRefused(t *testing.T) {
 	s, c := newSigner(t)
 	good := getLink(s, time.Hour)

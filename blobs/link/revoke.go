@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// Revocation ends all links that were issued to a holder until a time.
+// Revocation invalidates all links issued to a holder until a time.
 type Revocation struct {
 	Holder string    `json:"holder"`
 	At     time.Time `json:"at"`
 }
 
-// Revoke ends all links that a holder has been issued so far, also after a
-// restart.
+// Revoke permanently invalidates all links issued to a holder so far.
 func (s *Signer) Revoke(holder string) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -28,19 +27,19 @@ func (s *Signer) Revoke(holder string) error {
 	return nil
 }
 
-// revoked returns the secret with one more revocation and without those whose
-// links have all expired.
+// revoked returns the secret with one more revocation and without those whose links have
+// all expired.
 func (s *Secret) revoked(holder string, now time.Time) *Secret {
 	next := *s
 	next.Revoked = slices.DeleteFunc(slices.Clone(s.Revoked), func(r Revocation) bool {
-		return r.Holder == holder || now.Sub(r.At) > MaxLife+leeway
+		return r.Holder == holder || now.Sub(r.At) > MaxLifetime+leeway
 	})
 	next.Revoked = append(next.Revoked, Revocation{holder, now.UTC()})
 	return &next
 }
 
-// revocations returns when the links of holders were revoked, by all pseudonyms
-// that live links may have.
+// revocations returns when the links of holders were revoked, by all pseudonyms that
+// unexpired links can contain.
 func (s *Secret) revocations() map[string]time.Time {
 	all := map[string]time.Time{}
 	for _, k := range s.Keys {
@@ -52,8 +51,7 @@ func (s *Secret) revocations() map[string]time.Time {
 	return all
 }
 
-// revokes reports whether a link was issued before its holder's links were
-// revoked.
+// revokes reports whether a link was issued before its holder's links were revoked.
 func (r *ring) revokes(c *claims) bool {
 	at, revoked := r.revoked[c.Holder]
 	return revoked && !c.IssuedAt.Add(time.Duration(c.Milliseconds)*time.Millisecond).After(at)

@@ -12,10 +12,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// heldBy signs a link for a holder who was allowed to have it some time ago.
+// heldBy signs a link for a holder who was authorized some time ago.
 func heldBy(s *Signer, kind app.LinkKind, holder string, ago time.Duration) string {
 	now := s.now()
-	return s.Sign(app.Link{Kind: kind, ID: someID, Filename: "a", Holder: holder, Issued: now.Add(-ago), Expires: now.Add(MaxLife)})
+	return s.Sign(app.Link{Kind: kind, ID: someID, Filename: "a", Holder: holder, Issued: now.Add(-ago), Expires: now.Add(MaxLifetime)})
 }
 
 func TestRevokedLinksStopWorkingForGood(t *testing.T) {
@@ -70,10 +70,10 @@ func TestRevocationsAreForgottenWithTheirLinks(t *testing.T) {
 		want   string
 	}{
 		{"ann", 0, "[ann]"},
-		{"bob", MaxLife, "[ann bob]"},
+		{"bob", MaxLifetime, "[ann bob]"},
 		{"ann", 0, "[bob ann]"},
 		{"carl", 2 * leeway, "[bob ann carl]"},
-		{"dan", MaxLife, "[carl dan]"},
+		{"dan", MaxLifetime, "[carl dan]"},
 	} {
 		c.move(step.after)
 		must.OK(t, s.Revoke(step.holder))

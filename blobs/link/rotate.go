@@ -10,15 +10,15 @@ import (
 	"molrun/app/base/fault"
 )
 
-// maxKeys bounds the ring, because a request may name any key of it.
+// maxKeys limits the ring, because a request can select any key of it.
 const maxKeys = 64
 
-// Rotate adds a key to the secret's file, signs with it from now on and returns
-// its ID. Older keys still verify while a link signed with them can be alive;
-// the next rotation after that drops them.
+// Rotate adds a key to the secret's file, signs with it from now on and returns its ID.
+// Older keys still verify while a link signed with them can be unexpired; the next
+// rotation after that drops them.
 func (s *Signer) Rotate() (kid string, err error) { return s.rotate((*Secret).rotated) }
 
-// RotateNow is Rotate, and no older key verifies any more: all links end.
+// RotateNow is Rotate, but drops all older keys, which invalidates all links.
 func (s *Signer) RotateNow() (kid string, err error) { return s.rotate((*Secret).renewed) }
 
 func (s *Signer) rotate(change func(*Secret, time.Time) *Secret) (kid string, err error) {
@@ -30,7 +30,7 @@ func (s *Signer) rotate(change func(*Secret, time.Time) *Secret) (kid string, er
 	}
 	next := change(secret, s.now())
 	if len(next.Keys) > maxKeys {
-		return "", fault.Errorf(fault.Invalid, "there are %d keys already, since links live up to a week; rotate again when the oldest are no longer needed", maxKeys)
+		return "", fault.Errorf(fault.Invalid, "there are already %d keys, since links are valid for up to a week; rotate again when the oldest have expired", maxKeys)
 	}
 	if err := next.replace(s.dir); err != nil {
 		return "", err
@@ -39,8 +39,8 @@ func (s *Signer) rotate(change func(*Secret, time.Time) *Secret) (kid string, er
 	return next.newest().ID, nil
 }
 
-// rotated returns the secret with one more key and without the keys that no
-// live link can name. A key signed until the next one was created.
+// rotated returns the secret with one more key and without the keys that no unexpired
+// link can use. A key signed until the next one was created.
 func (s *Secret) rotated(now time.Time) *Secret {
 	now = now.UTC().Truncate(time.Millisecond)
 	if newest := s.newest().CreatedAt; !now.After(newest) { // the clock was set back
@@ -54,7 +54,7 @@ func (s *Secret) rotated(now time.Time) *Secret {
 		if i+1 < len(keys) {
 			until = keys[i+1].CreatedAt
 		}
-		if now.Sub(until) <= MaxLife+leeway {
+		if now.Sub(until) <= MaxLifetime+leeway {
 			next.Keys = append(next.Keys, k)
 		}
 	}
@@ -62,13 +62,13 @@ func (s *Secret) rotated(now time.Time) *Secret {
 	return next
 }
 
-// renewed returns the secret with a new key alone.
+// renewed returns the secret with only a new key.
 func (s *Secret) renewed(now time.Time) *Secret {
 	all := s.rotated(now)
 	return &Secret{StoreID: s.StoreID, Keys: all.Keys[len(all.Keys)-1:]}
 }
 
-// replace writes the secret over the one in the data directory.
+// replace overwrites the secret's file in the data directory.
 func (s *Secret) replace(dir string) error {
 	data, err := s.encode()
 	if err != nil {

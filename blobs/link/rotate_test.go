@@ -19,7 +19,7 @@ func loadSigner(t testing.TB) (*Signer, *clock) {
 	return NewSigner(s.dir, stored(t, s), c.Now), c
 }
 
-// rotate makes a new key and checks how many the file holds then.
+// rotate creates a new key and checks the resulting number of keys in the file.
 func rotate(t testing.TB, s *Signer, want int) (kid string) {
 	t.Helper()
 	kid, err := s.Rotate()
@@ -40,27 +40,27 @@ func stored(t testing.TB, s *Signer) *Secret {
 
 func TestRotatedKeySignsAndOldLinksStillWork(t *testing.T) {
 	s, c := loadSigner(t)
-	before := getLink(s, MaxLife)
+	before := getLink(s, MaxLifetime)
 	kid := rotate(t, s, 2)
 	verify(t, s, "link signed before", "GET", before, "")
-	verify(t, s, "link signed after", "GET", getLink(s, MaxLife), "")
+	verify(t, s, "link signed after", "GET", getLink(s, MaxLifetime), "")
 	must.Equal(t, "the key that signs", s.ring.Load().kid, kid)
 	if info, err := os.Stat(filepath.Join(s.dir, SecretName)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	c.move(MaxLife + time.Minute)
+	c.move(MaxLifetime + time.Minute)
 	verify(t, s, "old link after its time", "GET", before, fault.LinkExpired)
 }
 
 func TestRotationDropsKeysThatNoLinkCanName(t *testing.T) {
 	s, c := loadSigner(t)
-	c.move(time.Since(c.Now()) + time.Hour) // after the first key was made
+	c.move(time.Since(c.Now()) + time.Hour) // after the first key was created
 	rotate(t, s, 2)
-	c.move(MaxLife)
-	rotate(t, s, 3) // a link of the first key may still be alive
+	c.move(MaxLifetime)
+	rotate(t, s, 3) // a link of the first key might still be valid
 	c.move(2 * leeway)
 	rotate(t, s, 3) // the first key's links have expired, the second key's have not
-	c.move(2 * MaxLife)
+	c.move(2 * MaxLifetime)
 	rotate(t, s, 2)
 	c.move(-48 * time.Hour) // setting the clock back must not make an old key sign again
 	must.Equal(t, "after the clock was set back", rotate(t, s, 3), s.ring.Load().kid)
@@ -100,9 +100,9 @@ func TestReadingAndWritingHaveDifferentKeys(t *testing.T) {
 func TestRotationNowEndsAllLinks(t *testing.T) {
 	s, _ := loadSigner(t)
 	rotate(t, s, 2)
-	before := getLink(s, MaxLife)
+	before := getLink(s, MaxLifetime)
 	must.OK(t, must.Error2(s.RotateNow()))
 	must.Equal(t, "keys that are left", len(stored(t, s).Keys), 1)
 	verify(t, s, "link signed before", "GET", before, fault.LinkInvalid)
-	verify(t, s, "link signed after", "GET", getLink(s, MaxLife), "")
+	verify(t, s, "link signed after", "GET", getLink(s, MaxLifetime), "")
 }

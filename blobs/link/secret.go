@@ -20,26 +20,26 @@ const SecretName = "secret"
 
 const keySize = 32
 
-// Secret is the service's name as an issuer of links and its key ring. The
-// newest key signs. Older keys still verify until the longest link signed with
-// them has expired.
+// Secret is the service's name as an issuer of links, and its key ring. The newest key
+// signs. Older keys still verify until the longest-lived link signed with them has
+// expired.
 type Secret struct {
 	StoreID string      `json:"storeId"`
 	Keys    []SecretKey `json:"keys"`
-	// Revoked are holders whose links no longer work.
+	// Revoked lists holders whose links are revoked.
 	Revoked []Revocation `json:"revoked,omitempty"`
 }
 
-// SecretKey is one key of the ring. It never signs anything itself: each
-// purpose has its own key, derived from it.
+// SecretKey is one key of the ring. It never signs anything itself: a separate key is
+// derived from it for each purpose.
 type SecretKey struct {
 	ID        string    `json:"kid"`
 	Key       []byte    `json:"key"` // 32 random bytes; base64 in the file
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// LoadSecret reads the secret of the data directory and creates it if there is
-// none. It refuses a file that others may read and keys that are too weak.
+// LoadSecret reads the secret of the data directory, creating it if missing. It rejects a
+// file that others can read and keys that are too weak.
 func LoadSecret(dir string) (*Secret, error) {
 	s, err := readSecret(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,8 +53,8 @@ func LoadSecret(dir string) (*Secret, error) {
 	return s, nil
 }
 
-// CheckSecret returns the error that LoadSecret would give for the secret of
-// the data directory, without creating one.
+// CheckSecret returns the error that LoadSecret would return for the secret of the data
+// directory, without creating one.
 func CheckSecret(dir string) error {
 	_, err := readSecret(dir)
 	return err
@@ -72,7 +72,7 @@ func readSecret(dir string) (*Secret, error) {
 		return nil, err
 	}
 	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return nil, fmt.Errorf("%s may be read or changed by others (mode %#o): run chmod 600 on it", name, perm)
+		return nil, fmt.Errorf("%s is accessible by others (mode %#o): run chmod 600 on it", name, perm)
 	}
 	var s Secret
 	err = json.NewDecoder(f).Decode(&s)
@@ -87,7 +87,7 @@ func readSecret(dir string) (*Secret, error) {
 
 func (s *Secret) check() error {
 	if s.StoreID == "" || len(s.Keys) == 0 {
-		return errors.New("it lacks storeId or keys")
+		return errors.New("storeId or keys are missing")
 	}
 	seen := make(map[string]bool)
 	for _, k := range s.Keys {
@@ -104,8 +104,8 @@ func (s *Secret) check() error {
 	return nil
 }
 
-// createSecret creates the file unless another process was faster. A link
-// gives it its name because a link, unlike a rename, never replaces a file.
+// createSecret creates the file unless another process already has. It links the file to
+// its name because a link, unlike a rename, never replaces a file.
 func createSecret(dir string) (err error) {
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s *Secret) newest() SecretKey {
 func (k SecretKey) derive(storeID, purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, k.Key, []byte(storeID), purpose, keySize)
 	if err != nil {
-		panic("link: derive key: " + err.Error()) // only an invalid size can fail
+		panic("link: derive key: " + err.Error()) // fails only for an invalid size
 	}
 	return key
 }

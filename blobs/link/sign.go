@@ -1,6 +1,6 @@
-// Package link signs and verifies links: URLs that allow one verb on one file
-// until a time. A link carries a JWT (HS256). Its key is derived from the
-// secret, which is a ring of keys in the data directory.
+// Package link signs and verifies links: URLs that allow one verb on one file until a
+// time. A link contains a JWT (HS256). Its key is derived from the secret, which is a
+// ring of keys in the data directory.
 package link
 
 import (
@@ -21,16 +21,16 @@ import (
 	"molrun/app"
 )
 
-// Prefix begins the path of every link.
+// Prefix is the path prefix of every link.
 const Prefix = "/blobs/"
 
-// MaxLife is the longest time for which a link works. A token that claims more
-// is refused, so a wrong clock cannot issue a link that works forever.
-const MaxLife = 7 * 24 * time.Hour
+// MaxLifetime is the maximum lifetime of a link. A token that claims more is rejected, so a
+// wrong clock cannot issue a link that is valid forever.
+const MaxLifetime = 7 * 24 * time.Hour
 
 const (
-	maxToken     = 2 << 10 // bytes; longer tokens are refused unread
-	maxTokenName = 820     // bytes of a file name within a token; 200 characters and ".zip" fit
+	maxToken     = 2 << 10 // bytes; longer tokens are rejected unread
+	maxTokenName = 820     // bytes of a file name in a token; 200 characters and ".zip" fit
 	leeway       = 5 * time.Second
 
 	audienceGet = "blob-get"
@@ -39,24 +39,24 @@ const (
 
 // Signer signs and verifies links. It is safe for concurrent use.
 type Signer struct {
-	dir      string // of the secret
+	dir      string // directory of the secret
 	now      func() time.Time
-	changing sync.Mutex // of the secret's file
+	changing sync.Mutex // guards the secret's file
 	ring     atomic.Pointer[ring]
 }
 
-// ring is the keys derived from one version of the secret. Links that read and
-// links that write have different keys.
+// ring holds the keys derived from one version of the secret. Download links and upload
+// links have different keys.
 type ring struct {
 	issuer   string
-	kid      string // of the keys that sign
+	kid      string // ID of the signing keys
 	get, put *verb
-	holders  []byte               // key that hides who holds a link
-	revoked  map[string]time.Time // when links were revoked, by the pseudonym of their holder
+	holders  []byte               // key of the pseudonyms of holders
+	revoked  map[string]time.Time // time of revocation, by the pseudonym of the holder
 }
 
-// verb is what links of one HTTP method share. A link to PUT a file also allows what
-// it takes to go on with it: HEAD, PATCH, DELETE and OPTIONS.
+// verb is the common part of all links for one HTTP method. A PUT link also allows the
+// methods that continue an upload: HEAD, PATCH, DELETE and OPTIONS.
 type verb struct {
 	method   string
 	audience string
@@ -64,21 +64,21 @@ type verb struct {
 	parser   *jwt.Parser
 }
 
-// claims is the payload of a token. Anybody with the link can read it, so it
-// contains no secrets.
+// claims is the payload of a token. Anyone with the link can read it, so it contains no
+// secrets.
 type claims struct {
 	jwt.RegisteredClaims              // iss, aud, sub (the ID), exp, iat, jti
-	Milliseconds         int          `json:"ms,omitempty"` // of iat, which has only seconds
+	Milliseconds         int          `json:"ms,omitempty"` // milliseconds of iat, which has only seconds
 	Method               string       `json:"m"`
 	Kind                 app.LinkKind `json:"k"`
 	File                 int          `json:"f,omitempty"`
 	Inputs               bool         `json:"in,omitempty"`
-	Filename             []byte       `json:"fn,omitempty"` // base64; JSON escapes would make some names six times longer
+	Filename             []byte       `json:"fn,omitempty"` // base64; JSON escapes could make a name six times longer
 	ContentType          string       `json:"ct,omitempty"`
 	Holder               string       `json:"h,omitempty"` // pseudonym of app.Link.Holder
 }
 
-// NewSigner returns a signer for the secret that was loaded from dir.
+// NewSigner returns a signer for the secret loaded from dir.
 func NewSigner(dir string, s *Secret, now func() time.Time) *Signer {
 	signer := &Signer{dir: dir, now: now}
 	signer.ring.Store(newRing(s, now))
@@ -121,13 +121,12 @@ func (r *ring) verb(kind app.LinkKind) *verb {
 	return r.get
 }
 
-// Sign returns the path and query of a link. The file name in the path is for
-// people and for tools that name a download after it; the ID decides which
-// file is meant.
+// Sign returns the path and query of a link. The file name in the path is for humans and
+// for tools that name downloads after it; the ID determines the file.
 func (s *Signer) Sign(link app.Link) string {
 	ring, now := s.ring.Load(), s.now()
 	expires := link.Expires
-	if latest := now.Add(MaxLife); expires.After(latest) {
+	if latest := now.Add(MaxLifetime); expires.After(latest) {
 		expires = latest
 	}
 	issued := link.Issued
@@ -157,13 +156,13 @@ func (s *Signer) Sign(link app.Link) string {
 	token.Header["kid"] = ring.kid
 	signed, err := token.SignedString(verb.keys[ring.kid])
 	if err != nil {
-		panic("link: sign: " + err.Error()) // only a key of the wrong type can fail
+		panic("link: sign: " + err.Error()) // fails only for a key of the wrong type
 	}
 	return Prefix + link.ID + "/" + url.PathEscape(name) + "?token=" + signed
 }
 
-// tokenName returns the last part of a name, short enough for a token. It cuts
-// at the front to keep the extension.
+// tokenName returns the last element of a name, short enough for a token. It truncates at
+// the front to keep the extension.
 func tokenName(name string) string {
 	name = path.Base(name)
 	if name == "." || name == ".." || name == "/" {
@@ -176,10 +175,10 @@ func tokenName(name string) string {
 	return name
 }
 
-// holderPurpose derives the keys of pseudonyms.
+// holderPurpose is the purpose of the keys of pseudonyms.
 const holderPurpose = "holders"
 
-// pseudonym identifies a holder without revealing who it is.
+// pseudonym identifies a holder without revealing the identity.
 func pseudonym(key []byte, holder string) string {
 	if holder == "" {
 		return ""

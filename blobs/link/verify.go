@@ -14,9 +14,9 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Verify returns the link that a request was made with. If it does not allow the
-// request, that is LinkInvalid, LinkExpired, or MethodNotAllowed if a download link
-// came with a method that only uploads in parts have. The link's Holder is a pseudonym.
+// Verify returns the link of a request. If the link does not allow the request, the error
+// is LinkInvalid, LinkExpired, or, for a download link with a method that only resumable
+// uploads use, MethodNotAllowed. The link's Holder is a pseudonym.
 func (s *Signer) Verify(r *http.Request) (app.Link, error) {
 	c, err := s.ring.Load().verify(r)
 	switch {
@@ -33,11 +33,11 @@ func (s *Signer) Verify(r *http.Request) (app.Link, error) {
 
 var errRevoked = errors.New("the links of its holder were revoked")
 
-// Revoked reports whether an error of Verify is that the link was revoked. Clients are not
-// told.
+// Revoked reports whether an error of Verify means that the link was revoked. This is not
+// disclosed to clients.
 func Revoked(err error) bool { return errors.Is(err, errRevoked) }
 
-// Invalid returns the error LinkInvalid. The cause is for the log only.
+// Invalid returns the error LinkInvalid. The cause is only logged.
 func Invalid(cause error) error {
 	return &fault.Error{
 		Code:    fault.LinkInvalid,
@@ -46,15 +46,15 @@ func Invalid(cause error) error {
 	}
 }
 
-// verify returns the claims of a request's token. It returns LinkExpired only
-// if everything else about the token is right.
+// verify returns the claims of a request's token. It returns LinkExpired only if the
+// token is valid in every other respect.
 func (r *ring) verify(request *http.Request) (*claims, error) {
 	id, name, err := splitPath(request.URL)
 	if err != nil {
 		return nil, err
 	}
-	// The query is the token and nothing else. No character of a token needs
-	// escaping, so escapes are refused, too.
+	// The query must be exactly the token. No character of a token needs escaping, so
+	// escapes are rejected too.
 	text, ok := strings.CutPrefix(request.URL.RawQuery, "token=")
 	if !ok || len(text) > maxToken || strings.Count(text, ".") != 2 {
 		return nil, errors.New("the query is not one token")
@@ -62,7 +62,7 @@ func (r *ring) verify(request *http.Request) (*claims, error) {
 	switch request.Method {
 	case http.MethodGet:
 		return r.verifyToken(r.get, id, name, text)
-	case http.MethodHead: // of a file, or of what has arrived of it
+	case http.MethodHead: // of a file, or of a resumable upload
 		c, err := r.verifyToken(r.get, id, name, text)
 		if err == nil || errors.Is(err, fault.LinkExpired) {
 			return c, err
@@ -70,7 +70,7 @@ func (r *ring) verify(request *http.Request) (*claims, error) {
 		return r.verifyToken(r.put, id, name, text)
 	case http.MethodPut:
 		return r.verifyToken(r.put, id, name, text)
-	case http.MethodPatch, http.MethodDelete, http.MethodOptions: // of an upload in parts
+	case http.MethodPatch, http.MethodDelete, http.MethodOptions: // of a resumable upload
 		c, err := r.verifyToken(r.put, id, name, text)
 		if err == nil || errors.Is(err, fault.LinkExpired) {
 			return c, err
@@ -92,9 +92,9 @@ func (r *ring) verifyToken(allowed *verb, id, name, text string) (*claims, error
 	}
 	switch {
 	case c.Subject != id:
-		return nil, errors.New("the path names another id than the token")
+		return nil, errors.New("the path and the token have different IDs")
 	case string(c.Filename) != name:
-		return nil, errors.New("the path names another file than the token")
+		return nil, errors.New("the path and the token have different file names")
 	case c.Method != allowed.method || r.verb(c.Kind) != allowed:
 		return nil, fmt.Errorf("the token is for %s", c.Method)
 	}
@@ -110,12 +110,12 @@ func (r *ring) verifyToken(allowed *verb, id, name, text string) (*claims, error
 	return c, nil
 }
 
-// splitPath returns the parts of /blobs/<id>/<name>, the name unescaped once.
+// splitPath returns the parts of /blobs/<id>/<name>, with the name unescaped once.
 func splitPath(u *url.URL) (id, name string, err error) {
 	rest, ok := strings.CutPrefix(u.EscapedPath(), Prefix)
 	id, name, _ = strings.Cut(rest, "/")
 	if !ok || name == "" || strings.Contains(name, "/") {
-		return "", "", errors.New("the path is not one of a link")
+		return "", "", errors.New("the path is not that of a link")
 	}
 	if _, err := sortid.Parse(id); err != nil {
 		return "", "", err
@@ -124,7 +124,7 @@ func splitPath(u *url.URL) (id, name string, err error) {
 	return id, name, err
 }
 
-// key finds the key that a token names, by exact lookup and nothing else.
+// key returns the key selected by a token, by exact lookup only.
 func (v *verb) key(t *jwt.Token) (any, error) {
 	if t.Method != jwt.SigningMethodHS256 {
 		return nil, errors.New("the token is not signed by HS256")
@@ -137,8 +137,8 @@ func (v *verb) key(t *jwt.Token) (any, error) {
 	return key, nil
 }
 
-// onlyExpired reports whether nothing but its time is wrong with a token. The
-// parser checks the signature before the time.
+// onlyExpired reports whether a token is invalid only because it has expired. The parser
+// checks the signature before the time.
 func onlyExpired(err error) bool {
 	if !errors.Is(err, jwt.ErrTokenExpired) {
 		return false
@@ -154,28 +154,28 @@ func onlyExpired(err error) bool {
 	return true
 }
 
-// check refuses claims that Sign never makes and the parser allows.
+// check rejects claims that the parser allows but Sign never makes.
 func (c *claims) check() error {
 	switch {
 	case len(c.Audience) != 1 || c.NotBefore != nil || c.ID == "":
-		return errors.New("the token has claims that the service does not make")
+		return errors.New("the token has claims that the service does not issue")
 	case c.IssuedAt == nil:
-		return errors.New("the token lacks its time of issue")
-	case c.ExpiresAt == nil || c.ExpiresAt.Before(c.IssuedAt.Time) || c.ExpiresAt.Sub(c.IssuedAt.Time) > MaxLife:
-		return errors.New("the token ends before it begins or lives too long")
+		return errors.New("the token has no issue time")
+	case c.ExpiresAt == nil || c.ExpiresAt.Before(c.IssuedAt.Time) || c.ExpiresAt.Sub(c.IssuedAt.Time) > MaxLifetime:
+		return errors.New("the token's lifetime is negative or too long")
 	}
 	return nil
 }
 
-// asSigned demands the exact text that Sign makes of the claims: no additional
-// or repeated member in header or payload, none in another form. Thus no header
-// can supply a key, and two readers of a token cannot disagree.
+// asSigned requires the exact text that Sign produces for the claims: no additional or
+// duplicate member in header or payload, and none in a different form. Thus no header can
+// supply a key, and two parsers of a token cannot disagree.
 func asSigned(t *jwt.Token, c *claims) error {
 	again := jwt.NewWithClaims(jwt.SigningMethodHS256, c)
 	again.Header["kid"] = t.Header["kid"]
 	text, err := again.SigningString()
 	if err != nil || !strings.HasPrefix(t.Raw, text+".") {
-		return errors.New("the token is not as the service writes it")
+		return errors.New("the token is not in the service's canonical form")
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Archives opens archives of results and caches the layouts used last. A
-// layout never becomes stale, because a completed job does not change.
+// Archives opens archives of results and caches recently used layouts. A layout never
+// becomes stale, because a completed job does not change.
 type Archives struct {
 	jobs   *Jobs
 	upload func(app.UploadID, int) string
@@ -23,26 +23,25 @@ type Archives struct {
 }
 
 type cachedArchive struct {
-	key     [sha256.Size]byte // digest of what it holds
+	key     [sha256.Size]byte // digest of the contents
 	archive *Archive
 }
 
 const maxCachedArchives = 16
 
-// NewArchives returns the archives of these jobs. Upload returns the path of an
-// upload's generation below the data directory.
+// NewArchives returns the archives of these jobs. upload returns the path of an upload's
+// generation in the data directory.
 func NewArchives(jobs *Jobs, upload func(app.UploadID, int) string) *Archives {
 	return &Archives{jobs: jobs, upload: upload}
 }
 
-// Archive is a zip file that is stored nowhere: its headers are made of
-// manifests, its bytes are read from the jobs' files. The same manifests give
-// the same bytes, so a download can be resumed at any time, also after a
-// restart.
+// Archive is a zip file that is never stored: its headers are generated from manifests,
+// and its bytes are read from the jobs' files. The same manifests produce the same bytes,
+// so a download can be resumed at any time, even after a restart.
 //
-// It takes about 150 bytes of memory for each folder and none for a file: a
-// folder's manifest is read again when its part of the archive is sent. An
-// archive of 10,000 jobs takes 1.5 MB and one manifest at a time.
+// It uses about 150 bytes of memory per folder and none per file: a folder's manifest is
+// read again when its part of the archive is sent. An archive of 10,000 jobs uses 1.5 MB
+// plus one manifest at a time.
 type Archive struct {
 	jobs   *Jobs
 	parts  []part
@@ -51,19 +50,19 @@ type Archive struct {
 	etag   string
 }
 
-// part is what one folder adds to an archive: its local headers and files, and
+// part is the contribution of one folder to an archive: its local headers and files, and
 // later its records of the central directory.
 type part struct {
 	folder  app.Folder
-	named   string // what the folder is called in the archive
+	named   string // name of the folder in the archive
 	start   int64
 	size    int64
-	central int64 // length of its records
+	central int64 // length of its central records
 	entries int
-	digest  [sha256.Size]byte // of its manifest
+	digest  [sha256.Size]byte // digest of its manifest
 }
 
-// Open returns the archive of these folders, in this order, and inputs.
+// Open returns the archive of the given folders, in order, and inputs.
 func (a *Archives) Open(contents app.Archive) (*Archive, error) {
 	key := keyOf(contents)
 	if archive := a.get(key); archive != nil {
@@ -110,7 +109,7 @@ func (a *Archives) put(key [sha256.Size]byte, archive *Archive) {
 	a.cached = append(a.cached[:len(a.cached):len(a.cached)], cachedArchive{key, archive})
 }
 
-// layOut reads every manifest once and assigns each folder and input its place.
+// layOut reads every manifest once and assigns each folder and input its position.
 func (s *Archives) layOut(contents app.Archive) (*Archive, error) {
 	a := &Archive{jobs: s.jobs, parts: make([]part, 0, len(contents.Folders))}
 	a.inputs = inputs{jobs: s.jobs, upload: s.upload, files: slices.Clone(contents.Inputs), dirs: namedDirs(contents.Inputs)}
@@ -128,7 +127,7 @@ func (s *Archives) layOut(contents app.Archive) (*Archive, error) {
 		if name := a.inputs.conflict(&p, m); name != "" {
 			return nil, fault.List(fault.Field{
 				Loc: []any{"body", "inputs"}, Type: "taken",
-				Msg: fmt.Sprintf("the result itself has the file %q, where the inputs would be; ask for the archive without inputs", name),
+				Msg: fmt.Sprintf("the result's file %q collides with the inputs; request the archive without inputs", name),
 			})
 		}
 		a.parts = append(a.parts, p)
@@ -153,7 +152,7 @@ func (s *Archives) layOut(contents app.Archive) (*Archive, error) {
 	return a, nil
 }
 
-// measure adds up the lengths of what the manifest's files need.
+// measure adds up the sizes of the entries for the manifest's files.
 func (p *part) measure(m *app.Manifest) error {
 	if p.folder.Name != "" && !safeName(p.folder.Name) {
 		return fmt.Errorf("the folder %q is not allowed in an archive", p.folder.Name)
@@ -172,7 +171,7 @@ func (p *part) measure(m *app.Manifest) error {
 	return nil
 }
 
-// walk yields the selected files of the manifest with their entries in the archive, in order.
+// walk yields the selected files of the manifest with their archive entries, in order.
 func (p *part) walk(m *app.Manifest) iter.Seq2[*app.ManifestFile, *zipEntry] {
 	return func(yield func(*app.ManifestFile, *zipEntry) bool) {
 		prefix, folder := p.folder.Name, p.named

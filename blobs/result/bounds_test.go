@@ -10,8 +10,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestZip64BeginsWhereTheOldFieldsEnd checks the first values that the fields of 16
-// and 32 bits cannot hold: all their bits set means "see the Zip64 record".
+// TestZip64BeginsWhereTheOldFieldsEnd checks the smallest values that the 16-bit and
+// 32-bit fields cannot hold: all bits set means "see the Zip64 record".
 func TestZip64BeginsWhereTheOldFieldsEnd(t *testing.T) {
 	for _, tt := range []struct {
 		end zipEnd

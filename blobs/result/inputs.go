@@ -9,19 +9,19 @@ import (
 	"molrun/app"
 )
 
-// inputs is what input files add to an archive, behind all folders. It takes about 300
-// bytes of memory for each.
+// inputs is the contribution of input files to an archive, after all folders. It uses
+// about 300 bytes of memory per file.
 type inputs struct {
 	jobs    *Jobs
-	upload  func(app.UploadID, int) string // path of a generation below the data directory
+	upload  func(app.UploadID, int) string // path of a generation in the data directory
 	files   []app.InputFile
-	dirs    map[string]bool // that they are in; only while they are laid out
+	dirs    map[string]bool // directories of the inputs; only set during layout
 	start   int64
 	size    int64
-	central int64 // length of the records in the central directory
+	central int64 // length of the central directory records
 }
 
-// layOut assigns the inputs their place, and finds out the CRC-32 of those that are
+// layOut assigns the inputs their positions, and determines the CRC-32 of those that are
 // results of jobs.
 func (in *inputs) layOut(start int64) error {
 	if err := in.readSums(); err != nil {
@@ -63,13 +63,13 @@ func (in *inputs) readSums() error {
 			delete(files, listed.Path)
 		}
 		if len(files) > 0 {
-			return fmt.Errorf("the manifest of job %s lacks an input of another one", id)
+			return fmt.Errorf("the manifest of job %s is missing an input of another job", id)
 		}
 	}
 	return nil
 }
 
-// walk yields the inputs with their entries in the archive, in order.
+// walk yields the inputs with their archive entries, in order.
 func (in *inputs) walk() iter.Seq2[*app.InputFile, *zipEntry] {
 	return func(yield func(*app.InputFile, *zipEntry) bool) {
 		e := zipEntry{offset: in.start}
@@ -84,8 +84,8 @@ func (in *inputs) walk() iter.Seq2[*app.InputFile, *zipEntry] {
 	}
 }
 
-// conflict returns a file of a folder that would be in the way of the inputs, "" if
-// there is none.
+// conflict returns a file of a folder that collides with the inputs, or "" if there is
+// none.
 func (in *inputs) conflict(p *part, m *app.Manifest) string {
 	if len(in.files) == 0 {
 		return ""

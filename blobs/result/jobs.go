@@ -11,9 +11,9 @@ import (
 	"molrun/app"
 )
 
-// Jobs is the directories of jobs. A download leases the directories that it
-// reads. A job that is removed in the meantime stays readable for that download
-// alone.
+// Jobs manages the directories of jobs. A download leases the directories that it reads.
+// If a job is removed during a lease, its directory remains readable to that download
+// only.
 type Jobs struct {
 	root   *os.Root // the data directory
 	delete func(dir string) error
@@ -22,14 +22,14 @@ type Jobs struct {
 	leased map[app.JobID]leased
 }
 
-// leased is a directory that downloads read.
+// leased is a directory that downloads are reading.
 type leased struct {
 	count int
-	trash string // where it is since its job was removed, else ""
+	trash string // its new path if the job was removed, otherwise ""
 }
 
-// NewJobs returns the directories of the jobs in the data directory root. It
-// deletes a removed one with delete.
+// NewJobs returns the directories of the jobs in the data directory root. It deletes the
+// directory of a removed job with delete.
 func NewJobs(root *os.Root, delete func(dir string) error) *Jobs {
 	return &Jobs{root: root, delete: delete, leased: make(map[app.JobID]leased)}
 }
@@ -40,8 +40,8 @@ type Lease struct {
 	ids  []app.JobID
 }
 
-// Lease leases the directories of these jobs. It returns NotFound if one of them
-// was removed.
+// Lease leases the directories of the given jobs. It returns NotFound if one of them has
+// been removed.
 func (j *Jobs) Lease(ids []app.JobID) (*Lease, error) {
 	l := &Lease{j, ids}
 	l.begin()
@@ -62,8 +62,8 @@ func (l *Lease) begin() {
 	}
 }
 
-// check finds jobs that were removed before the lease began. Without it, a
-// download whose layout is cached would begin and break off.
+// check returns an error if a job was removed before the lease began. Without it, a
+// download whose layout is cached would start and then abort.
 func (l *Lease) check() error {
 	jobs, err := l.jobs.root.OpenRoot(JobsDir)
 	if err != nil {
@@ -78,8 +78,8 @@ func (l *Lease) check() error {
 	return nil
 }
 
-// End ends the lease. It deletes the directories of removed jobs without
-// other leases.
+// End ends the lease. It deletes the directories of removed jobs that have no other
+// leases.
 func (l *Lease) End() (err error) {
 	for _, trash := range l.end() {
 		err = errors.Join(err, l.jobs.delete(trash))
@@ -107,7 +107,7 @@ func (l *Lease) end() (unread []string) {
 
 // Open opens the directory of a leased job.
 func (j *Jobs) Open(id app.JobID) (*os.Root, error) {
-	j.mu.RLock() // until it is open, Remove may not move it
+	j.mu.RLock() // Remove must not move it until it is open
 	defer j.mu.RUnlock()
 	return j.root.OpenRoot(j.dir(id))
 }
@@ -120,7 +120,7 @@ func (j *Jobs) manifest(id app.JobID) (*app.Manifest, []byte, error) {
 	return decodeManifest(id, data, err)
 }
 
-// dir returns where the directory of a job is.
+// dir returns the current path of a job's directory.
 func (j *Jobs) dir(id app.JobID) string {
 	if trash := j.leased[id].trash; trash != "" {
 		return trash
@@ -128,8 +128,8 @@ func (j *Jobs) dir(id app.JobID) string {
 	return JobDir(id)
 }
 
-// Remove moves the directory of a job to trash and deletes it there, now or when
-// its last lease ends. A missing directory is no error.
+// Remove moves the directory of a job to trash and deletes it there, immediately or when
+// its last lease ends. A missing directory is not an error.
 func (j *Jobs) Remove(id app.JobID, trash string) error {
 	leased, err := j.moveAway(id, trash)
 	switch {
@@ -141,8 +141,7 @@ func (j *Jobs) Remove(id app.JobID, trash string) error {
 	return j.delete(trash)
 }
 
-// moveAway renames the directory, so that no request and no restart sees half a
-// job.
+// moveAway renames the directory, so that no request and no restart sees a partial job.
 func (j *Jobs) moveAway(id app.JobID, trash string) (isLeased bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"molrun/app"
 )
 
-// portableNames returns the names that the files of a manifest have in an archive. Windows
-// and macOS don't distinguish Model.pdb from model.pdb, and Windows refuses some names:
-// unpacked there, the archive would lose files.
+// portableNames returns the names of the files of a manifest in an archive. Windows and
+// macOS do not distinguish Model.pdb from model.pdb, and Windows rejects some names:
+// files would be lost when the archive is unpacked there.
 func portableNames(m *app.Manifest) []string {
 	names := make([]string, len(m.Files))
 	taken := make(map[string]bool, len(m.Files))
@@ -27,7 +27,7 @@ func portableNames(m *app.Manifest) []string {
 	return names
 }
 
-// free returns the name, or one like it where that is taken, and takes it.
+// free returns name, or a variant if it is taken, and marks it as taken.
 func free(name string, taken map[string]bool) string {
 	ext := path.Ext(name)
 	stem := strings.TrimSuffix(name, ext)
@@ -38,7 +38,7 @@ func free(name string, taken map[string]bool) string {
 	return name
 }
 
-// portable returns a path with what Windows refuses written as %XX.
+// portable returns a path with the characters that Windows rejects written as %XX.
 func portable(name string) string {
 	if !strings.ContainsAny(name, `<>:"|?*. `) && !device.MatchString(name) {
 		return name
@@ -50,7 +50,7 @@ func portable(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// device matches the names that Windows has for devices, with any extension.
+// device matches Windows device names, with any extension.
 var device = regexp.MustCompile(`(?i)(^|/)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|/|$)`)
 
 func portableName(name string) string {

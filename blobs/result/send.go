@@ -12,11 +12,11 @@ import (
 	"molrun/app"
 )
 
-// SmallFile is the size below which a file is copied through a buffer, so that
-// many small files of an archive go out in one call.
+// SmallFile is the size below which a file is copied through a buffer, so that many small
+// files of an archive are sent in one call.
 const SmallFile = 32 << 10
 
-// Content reads an archive as http.ServeContent needs it.
+// Content is an io.ReadSeeker over an archive for http.ServeContent.
 type Content struct {
 	ctx     context.Context
 	archive *Archive
@@ -24,8 +24,8 @@ type Content struct {
 	err     error
 }
 
-// Content returns the archive's content, from its beginning. Sending stops when
-// ctx does.
+// Content returns the archive's content, from the beginning. Sending stops when ctx is
+// done.
 func (a *Archive) Content(ctx context.Context) *Content { return &Content{ctx: ctx, archive: a} }
 
 // Err returns the error that ended the last send.
@@ -56,7 +56,7 @@ func (c *Content) Read(p []byte) (int, error) {
 	return int(n), err
 }
 
-// fixedBuffer takes as many bytes as p holds.
+// fixedBuffer accepts as many bytes as fit in p.
 type fixedBuffer struct{ p []byte }
 
 func (b *fixedBuffer) Write(p []byte) (int, error) {
@@ -65,8 +65,8 @@ func (b *fixedBuffer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// SendTo writes the next n bytes to w. It hands large files to the ReadFrom of
-// w, so that the kernel can copy them.
+// SendTo writes the next n bytes to w. It passes large files to the ReadFrom of w, so
+// that the kernel can copy them.
 func (c *Content) SendTo(w io.Writer, n int64) (int64, error) {
 	sent, err := c.archive.send(c.ctx, w, c.off, n)
 	c.off += sent
@@ -74,8 +74,8 @@ func (c *Content) SendTo(w io.Writer, n int64) (int64, error) {
 	return sent, err
 }
 
-// send writes n bytes of the archive to w, beginning at off. It goes through
-// the whole archive in order; the window skips what lies outside.
+// send writes n bytes of the archive to w, starting at off. It traverses the whole
+// archive in order; the window skips the rest.
 func (a *Archive) send(ctx context.Context, w io.Writer, off, n int64) (int64, error) {
 	win := &window{ctx: ctx, w: bufio.NewWriterSize(w, 2*SmallFile), off: off, end: min(off+n, a.Size())}
 	for _, each := range []struct {
@@ -151,7 +151,7 @@ func (p *part) sendRecords(jobs *Jobs, w *window) error {
 	return w.ctx.Err()
 }
 
-// manifest reads the manifest again and checks that the layout was made of it.
+// manifest reads the manifest again and checks that the layout was based on it.
 func (p *part) manifest(dir *os.Root) (*app.Manifest, error) {
 	m, data, err := Manifest(dir, p.folder.Job)
 	if err == nil && sha256.Sum256(data) != p.digest {
@@ -160,18 +160,18 @@ func (p *part) manifest(dir *os.Root) (*app.Manifest, error) {
 	return m, err
 }
 
-// window is the range of an archive that is sent. Its caller passes every
-// region of the archive to skip, write or file, in order.
+// window is the range of an archive to send. Its caller passes every region of the
+// archive to skip, write or file, in order.
 type window struct {
 	ctx  context.Context
 	w    *bufio.Writer
 	off  int64 // first byte to send
-	end  int64 // first byte not to send
+	end  int64 // end of the range, exclusive
 	pos  int64 // start of the next region
 	sent int64
 }
 
-// skip passes over a region of n bytes if it lies outside the window.
+// skip skips a region of n bytes if it is outside the window.
 func (w *window) skip(n int64) bool {
 	if w.pos+n > w.off && w.pos < w.end {
 		return false
@@ -180,8 +180,8 @@ func (w *window) skip(n int64) bool {
 	return true
 }
 
-// clip passes over a region of n bytes and returns the part of it to send.
-func (w *window) clip(n int64) (from, to int64) {
+// advance advances past a region of n bytes and returns the range of it to send.
+func (w *window) advance(n int64) (from, to int64) {
 	from, to = max(w.off-w.pos, 0), min(w.end-w.pos, n)
 	w.pos += n
 	return from, to
@@ -192,14 +192,14 @@ func (w *window) write(b []byte) error {
 	if w.skip(int64(len(b))) {
 		return nil
 	}
-	from, to := w.clip(int64(len(b)))
+	from, to := w.advance(int64(len(b)))
 	n, err := w.w.Write(b[from:to])
 	w.sent += int64(n)
 	return err
 }
 
-// file sends a file of a job. It is opened only now and closed before the next
-// one, so an archive of any number of files has one open.
+// file sends a file of a job. It is opened just now and closed before the next one, so an
+// archive of any number of files has only one open.
 func (w *window) file(dir *os.Root, mf *app.ManifestFile) error {
 	if err := w.ctx.Err(); err != nil || w.skip(mf.Size) {
 		return err
@@ -209,11 +209,11 @@ func (w *window) file(dir *os.Root, mf *app.ManifestFile) error {
 		return err
 	}
 	defer f.Close()
-	from, to := w.clip(mf.Size)
+	from, to := w.advance(mf.Size)
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	if to-from >= SmallFile { // with an empty buffer, ReadFrom calls that of the writer below
+	if to-from >= SmallFile { // with an empty buffer, ReadFrom calls that of the underlying writer
 		if err := w.w.Flush(); err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (w *window) file(dir *os.Root, mf *app.ManifestFile) error {
 	n, err := w.w.ReadFrom(&io.LimitedReader{R: f, N: to - from})
 	w.sent += n
 	if err == nil && n < to-from {
-		err = errors.New("the file became shorter")
+		err = errors.New("the file was truncated")
 	}
 	return err
 }

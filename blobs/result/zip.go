@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The records of a zip archive (APPNOTE 6.3.10) of stored files. Sizes and
-// checksums are known beforehand, so they are in the local header, and the
-// length of every record is known without writing it.
+// The records of a zip archive (APPNOTE 6.3.10) of stored files. Sizes and checksums are
+// known in advance, so they are in the local header, and the length of every record is
+// known without writing it.
 
 const (
 	localSize      = 30
@@ -24,8 +24,8 @@ const (
 	zip64Version   = 45
 	madeByUnix     = 3 << 8
 	flagUTF8       = 1 << 11
-	dosEpoch       = 1<<5 | 1 // 1 January 1980, where no time is known
-	extraTime      = 0x5455   // in seconds since 1970, as Info-ZIP has it
+	dosEpoch       = 1<<5 | 1 // 1 January 1980, for unknown times
+	extraTime      = 0x5455   // in seconds since 1970, as in Info-ZIP
 	timeExtraSize  = 4 + 1 + 4
 	regularFile    = 0o100644 << 16
 	extraZip64     = 1
@@ -42,17 +42,18 @@ type zipEntry struct {
 	changed int64 // in seconds since 1970
 }
 
-// minTime and maxTime bound the times that a record can hold.
+// minTime and maxTime limit the times that a record can hold.
 var (
 	minTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	maxTime = int64(math.MaxInt32)
 )
 
-// timed reports whether the entry has the time of the file's last change. Programs set the times
-// of their files as they like.
+// timed reports whether the entry has a valid modification time. Programs can set
+// arbitrary times on their files.
 func (e *zipEntry) timed() bool { return e.changed >= minTime && e.changed <= maxTime }
 
-// timeExtra returns the length of the time beyond the one of DOS, which knows no zones.
+// timeExtra returns the length of the time field that supplements the DOS time, which has
+// no time zone.
 func (e *zipEntry) timeExtra() int {
 	if e.timed() {
 		return timeExtraSize
@@ -60,7 +61,7 @@ func (e *zipEntry) timeExtra() int {
 	return 0
 }
 
-// dosTime returns date and time in UTC, to two seconds.
+// dosTime returns date and time in UTC, with a resolution of two seconds.
 func (e *zipEntry) dosTime() (date, clock uint16) {
 	if !e.timed() {
 		return dosEpoch, 0
@@ -76,7 +77,7 @@ func (e *zipEntry) appendTime(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint16(b, extraTime)
 	b = le.AppendUint16(b, timeExtraSize-4)
-	b = append(b, 1) // the time of the change alone
+	b = append(b, 1) // only the modification time
 	return le.AppendUint32(b, uint32(e.changed))
 }
 
@@ -105,7 +106,7 @@ func (e *zipEntry) zip64Extra() int {
 	return n
 }
 
-// localLen returns the length of what appendLocal appends.
+// localLen returns the number of bytes that appendLocal appends.
 func (e *zipEntry) localLen() int64 {
 	n := localSize + len(e.name) + e.timeExtra()
 	if e.bigSize() {
@@ -114,7 +115,7 @@ func (e *zipEntry) localLen() int64 {
 	return int64(n)
 }
 
-// centralLen returns the length of what appendCentral appends.
+// centralLen returns the number of bytes that appendCentral appends.
 func (e *zipEntry) centralLen() int64 {
 	return int64(centralSize + len(e.name) + e.zip64Extra() + e.timeExtra())
 }
@@ -163,8 +164,8 @@ func appendCentral(b []byte, e *zipEntry) []byte {
 	return e.appendTime(b)
 }
 
-// appendCommon appends the fields that both records of a file share: version,
-// flags, method, time, checksum, sizes and lengths.
+// appendCommon appends the fields that both records of a file share: version, flags,
+// method, time, checksum, sizes and lengths.
 func appendCommon(b []byte, e *zipEntry, extra uint16) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint16(b, e.version())
@@ -191,7 +192,7 @@ func (z zipEnd) big() bool {
 	return z.entries >= maxUint16 || z.start >= maxUint32 || z.size >= maxUint32
 }
 
-// length returns the length of what appendTo appends.
+// length returns the number of bytes that appendTo appends.
 func (z zipEnd) length() int64 {
 	if z.big() {
 		return end64Size + locator64Size + endSize
@@ -199,7 +200,7 @@ func (z zipEnd) length() int64 {
 	return endSize
 }
 
-// appendTo appends the records that end the archive.
+// appendTo appends the records at the end of the archive.
 func (z zipEnd) appendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	if z.big() {
@@ -215,7 +216,7 @@ func (z zipEnd) appendTo(b []byte) []byte {
 		b = append(b, "PK\x06\x07"...)
 		b = le.AppendUint32(b, 0)
 		b = le.AppendUint64(b, uint64(z.start+z.size))
-		b = le.AppendUint32(b, 1) // disks in all
+		b = le.AppendUint32(b, 1) // total number of disks
 	}
 	entries := uint16(min(z.entries, maxUint16))
 	b = append(b, "PK\x05\x06"...)

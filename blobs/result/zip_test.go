@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestZipRecordsHaveTheirLengths checks what layOut relies on.
+// TestZipRecordsHaveTheirLengths checks the lengths that layOut relies on.
 func TestZipRecordsHaveTheirLengths(t *testing.T) {
 	sizes := []int64{0, 1, maxUint32 - 1, maxUint32, maxUint32 + 1, 1 << 40}
 	for _, size := range sizes {
@@ -28,9 +28,9 @@ func TestZipRecordsHaveTheirLengths(t *testing.T) {
 	}
 }
 
-// TestZipRecordsTellWhenFilesWereChanged reads them with another program's eyes. Times
-// that a program can set but a record can't hold are not told.
-func TestZipRecordsTellWhenFilesWereChanged(t *testing.T) {
+// TestZipRecordsHaveModificationTimes reads the records with archive/zip. Times that a
+// program can set but a record cannot hold are omitted.
+func TestZipRecordsHaveModificationTimes(t *testing.T) {
 	never := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 	for changed, want := range map[int64]time.Time{
 		0: never, -1: never, minTime - 1: never, maxTime + 1: never, 1 << 60: never,

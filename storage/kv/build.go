@@ -9,16 +9,15 @@ import (
 )
 
 const (
-	// metaBuilt begins the key in meta of each derived bucket that is complete.
+	// metaBuilt prefixes the meta key of each derived bucket that is completely built.
 	metaBuilt = "index "
 
-	// buildRecords is how many records one transaction of building reads.
+	// buildRecords is the number of records read per build transaction.
 	buildRecords = 500
 )
 
-// prepareDerived builds the derived buckets that are missing. It drops those
-// that are not in the schema any more: an older version that knows them would
-// take them for complete.
+// prepareDerived builds the missing derived buckets. It drops those that are no longer in
+// the schema: an older version that uses them would consider them complete.
 func prepareDerived(db *bolt.DB, s *Schema, announce func(string)) error {
 	stale, missing, err := compareDerived(db, s)
 	if err != nil {
@@ -28,7 +27,7 @@ func prepareDerived(db *bolt.DB, s *Schema, announce func(string)) error {
 		return nil
 	}
 	if len(missing) > 0 {
-		announce("indexes of the database are built: " + strings.Join(missing, ", "))
+		announce("building database indexes: " + strings.Join(missing, ", "))
 	}
 	return rebuild(db, s, missing, stale)
 }
@@ -59,8 +58,8 @@ func rebuild(db *bolt.DB, s *Schema, missing, stale []string) error {
 	return nil
 }
 
-// compareDerived returns the derived buckets that are built but not in the
-// schema, and those that are in the schema but incomplete.
+// compareDerived returns the derived buckets that are built but not in the schema, and
+// those that are in the schema but incomplete.
 func compareDerived(db *bolt.DB, s *Schema) (stale, missing []string, err error) {
 	err = db.View(func(tx *bolt.Tx) error {
 		built := map[string]bool{}
@@ -94,8 +93,8 @@ func dropDerived(tx *bolt.Tx, name string) error {
 	return tx.DeleteBucket([]byte(name))
 }
 
-// buildDerived fills an empty bucket, in transactions small enough for memory.
-// The last one marks the bucket as built.
+// buildDerived fills an empty bucket, in transactions small enough for memory. The last
+// one marks the bucket as built.
 func buildDerived(db *bolt.DB, s *Schema, table AnyTable, name string) error {
 	var from []byte
 	for done := false; !done; {
@@ -113,7 +112,7 @@ func buildDerived(db *bolt.DB, s *Schema, table AnyTable, name string) error {
 	return nil
 }
 
-// isBuilt reports whether a derived bucket was complete once.
+// isBuilt reports whether a derived bucket has been completely built.
 func isBuilt(tx *bolt.Tx, name string) bool {
 	return tx.Bucket([]byte(Meta)).Get([]byte(metaBuilt+name)) != nil
 }

@@ -7,19 +7,18 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Check reads the whole database and returns every disagreement as one error:
-// pages, records and what follows from them, the high-water mark. Writers wait while it
-// reads the pages.
+// Check reads the whole database and returns every inconsistency as one error: in pages,
+// records, derived data and the high-water mark. Writers wait while it reads the pages.
 func (db *DB) Check(ctx context.Context) error {
-	var found Findings
+	var found ProblemList
 	if err := db.checkPages(ctx, &found); err != nil {
 		return err
 	}
 	if found.Count > 0 {
-		return found.Err() // damaged pages have no readable records
+		return found.Err() // records on damaged pages are unreadable
 	}
 	err := db.View(ctx, func(t *Tx) error {
-		return checkRecords(ctx, t, db.Floor(), &found)
+		return checkRecords(ctx, t, db.HighWaterMark(), &found)
 	})
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
@@ -27,9 +26,9 @@ func (db *DB) Check(ctx context.Context) error {
 	return found.Err()
 }
 
-// checkPages holds the write lock: bbolt's free list can't be read while a
-// writer changes it.
-func (db *DB) checkPages(ctx context.Context, found *Findings) error {
+// checkPages holds the write lock: bbolt's free list cannot be read while a writer
+// changes it.
+func (db *DB) checkPages(ctx context.Context, found *ProblemList) error {
 	if err := db.ready(ctx); err != nil {
 		return err
 	}
@@ -43,14 +42,14 @@ func (db *DB) checkPages(ctx context.Context, found *Findings) error {
 	return b.Rollback()
 }
 
-// checkRecords checks everything above the pages.
-func checkRecords(ctx context.Context, t *Tx, floor sortid.ID, found *Findings) error {
+// checkRecords checks everything above the level of pages.
+func checkRecords(ctx context.Context, t *Tx, highWaterMark sortid.ID, found *ProblemList) error {
 	for _, table := range t.schema.Tables {
 		if err := table.checkRecords(ctx, t, found); err != nil {
 			return err
 		}
 	}
-	checkFloor(t, floor, found)
+	checkHighWaterMark(t, highWaterMark, found)
 	checkJournal(t, found)
 	return t.schema.Check(ctx, t, found)
 }

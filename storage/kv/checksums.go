@@ -10,31 +10,30 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Checksums keeps the CRC-32C of what is stored of each record, by ID. It finds
-// what no index shows: a bit that has changed within a value, and a record that
-// was lost with all its entries.
+// Checksums stores the CRC-32C of each stored record, by ID. It detects damage that no
+// index shows: a flipped bit within a value, and a record lost with all its entries.
 //
-// Unlike an index it can't be rebuilt by a repair.
+// Unlike an index it cannot be rebuilt by a repair.
 type Checksums[T any] struct {
 	Bucket string
-	Parts  []string // the buckets that have a record's parts, that of the table first
+	Parts  []string // buckets of the parts of a record, the table's first
 }
 
 // Name returns the name of the bucket.
 func (c Checksums[T]) Name() string { return c.Bucket }
 
-// Follow stores the checksum of a record after all its parts.
-func (c Checksums[T]) Follow(t *Tx, id sortid.ID, _, now *T) error {
+// Apply stores the checksum of a record. It must run after all parts are stored.
+func (c Checksums[T]) Apply(t *Tx, id sortid.ID, _, now *T) error {
 	if now == nil {
 		return t.Delete(c.Bucket, id[:])
 	}
 	return t.Replace(c.Bucket, id[:], c.sum(t, id[:]))
 }
 
-// polynomial is Castagnoli's, which CPUs compute.
+// polynomial is Castagnoli's, which CPUs compute in hardware.
 var polynomial = crc32.MakeTable(crc32.Castagnoli)
 
-// Checksum returns the CRC-32C of a record made of these parts.
+// Checksum returns the CRC-32C of a record with these parts.
 func Checksum(parts ...[]byte) (crc uint32) {
 	for _, part := range parts {
 		crc = crc32.Update(crc, polynomial, part)
@@ -50,11 +49,11 @@ func (c Checksums[T]) sum(t *Tx, id []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, Checksum(parts...))
 }
 
-// Check compares the records with their checksums, also those that can't be read.
-func (c Checksums[T]) Check(t *Tx, found *Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
+// Check compares the records, even undecodable ones, with their checksums.
+func (c Checksums[T]) Check(t *Tx, found *ProblemList) (record func(sortid.ID, *T), end func(context.Context) error) {
 	return func(sortid.ID, *T) {}, func(ctx context.Context) error {
 		sums := t.Beside(c.Bucket)
-		var further []*Beside
+		var further []*Lockstep
 		for _, part := range c.Parts[1:] {
 			further = append(further, t.Beside(part))
 		}
@@ -67,13 +66,13 @@ func (c Checksums[T]) Check(t *Tx, found *Findings) (record func(sortid.ID, *T),
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case stored == nil:
-				found.Derivef("%s lacks %s", c.Bucket, textOf(id))
+				found.AddDerivablef("%s lacks %s", c.Bucket, textOf(id))
 			case !bytes.Equal(stored, binary.BigEndian.AppendUint32(nil, crc)):
-				found.Addf("%s: %s has another checksum than when it was stored", c.Parts[0], textOf(id))
+				found.Addf("%s: checksum mismatch in %s", c.Parts[0], textOf(id))
 			}
 		}
 		for _, id := range c.orphans(t) {
-			found.Derivef("%s: %s is lost; only its checksum is left", c.Parts[0], textOf(id))
+			found.AddDerivablef("%s: record %s is missing; only its checksum remains", c.Parts[0], textOf(id))
 		}
 		return nil
 	}
@@ -90,8 +89,8 @@ func (c Checksums[T]) orphans(t *Tx) (ids []Key) {
 	return ids
 }
 
-// Repair adds the checksums that are missing and removes those without a record. It
-// changes no other: a damaged record would look sound.
+// Repair adds missing checksums and removes those without a record. It changes no others:
+// that would hide damaged records.
 func (c Checksums[T]) Repair(t *Tx) error {
 	for _, id := range c.orphans(t) {
 		if err := t.Delete(c.Bucket, id); err != nil {
@@ -109,7 +108,7 @@ func (c Checksums[T]) Repair(t *Tx) error {
 	return nil
 }
 
-// textOf returns an ID as text, or the bytes of a key that is none.
+// textOf returns an ID as text, or the bytes of a key that is not an ID in hexadecimal.
 func textOf(k Key) string {
 	if len(k) != sortid.Size {
 		return fmt.Sprintf("%x", []byte(k))

@@ -50,11 +50,11 @@ func TestStartWarnsOfLostCommits(t *testing.T) {
 	must.OK(t, os.WriteFile(path, first, 0o600)) // as if the disk had lost the second commit
 	r, err := OpenReadOnly(path, schemaWith())
 	must.OK(t, err)
-	if info, err := r.Info(); err != nil || !strings.Contains(info.Lost, "is lost") || r.Close() != nil {
-		t.Errorf("a reader is told %q, %v", info.Lost, err)
+	if info, err := r.Info(); err != nil || !strings.Contains(info.Lost, "are lost") || r.Close() != nil {
+		t.Errorf("a reader gets %q, %v", info.Lost, err)
 	}
 	must.OK(t, openAt(t, path, o).Close())
-	if len(*said) != 1 || !strings.Contains((*said)[0], "what was confirmed in between is lost") {
+	if len(*said) != 1 || !strings.Contains((*said)[0], "changes confirmed in between are lost") {
 		t.Errorf("after the loss of a commit: %q", *said)
 	}
 }

@@ -1,7 +1,6 @@
-// Package kv keeps tables of records in one bbolt file: group commit, buckets
-// that follow from records (indexes and sums), migrations, checks and repair.
-// It knows the IDs of package app, but no job: what a database holds, a Schema
-// says.
+// Package kv stores tables of records in one bbolt file: group commit, buckets derived
+// from records (indexes and sums), migrations, checks and repair. It uses the IDs of
+// package app but knows nothing about jobs: a Schema defines the content of a database.
 package kv
 
 import (
@@ -19,25 +18,25 @@ import (
 
 // Options are the settings of a database.
 type Options struct {
-	// Fatal is called once, when a failed commit leaves the content of the disk
-	// unknown, the database turns out to be damaged, or its file is gone
-	// (boltfile.ErrGone). It must end the process;
-	// until then every call fails. It must not wait for the database.
+	// Fatal is called once, when a failed commit leaves the content of the disk unknown,
+	// the database turns out to be damaged, or its file is no longer at its path
+	// (boltfile.ErrGone). It must end the process; until then every call fails. It must
+	// not wait for the database.
 	Fatal func(error)
 
-	// MaxSize bounds the file in bytes; 0 is no bound. A commit that does not
-	// fit fails with STORAGE_FULL.
+	// MaxSize limits the file size in bytes; 0 means no limit. A commit that does not fit
+	// fails with STORAGE_FULL.
 	MaxSize int64
 
-	// AnyFileSystem allows file systems on which commits may be lost.
+	// AnyFileSystem allows file systems on which commits can be lost.
 	AnyFileSystem bool
 
-	// Warn receives, once each, warnings for the operator about a database
-	// that works, such as lost commits. It can be nil.
+	// Warn receives warnings for the operator about a working database, such as lost
+	// commits, once each. It can be nil.
 	Warn func(string)
 
-	// Announce receives the names of steps of Open, before they start, that can take
-	// minutes with a large database. It can be nil.
+	// Announce receives the names of steps of Open that can take minutes with a large
+	// database, before they start. It can be nil.
 	Announce func(string)
 }
 
@@ -48,14 +47,14 @@ type DB struct {
 	health  *health
 	writer  *writer
 	commits *boltfile.Counter
-	place   boltfile.Place
+	place   boltfile.Location
 
 	closing  sync.Once
 	closeErr error
 }
 
-// Open opens the database at path or creates it, migrates it to the current
-// schema and builds missing indexes.
+// Open opens the database at path or creates it, migrates it to the current schema and
+// builds missing indexes.
 func Open(path string, s *Schema, o Options) (*DB, error) {
 	file, err := boltfile.Open(path, boltfile.Options{MaxSize: o.MaxSize, AnyFileSystem: o.AnyFileSystem})
 	if err != nil {
@@ -67,11 +66,11 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 	if o.Announce == nil {
 		o.Announce = func(string) {}
 	}
-	var floor sortid.ID
+	var highWaterMark sortid.ID
 	var commits *boltfile.Counter
-	var place boltfile.Place
+	var place boltfile.Location
 	err = boltfile.Guard(func() (err error) {
-		if floor, err = prepare(file, s, o.Announce); err != nil {
+		if highWaterMark, err = prepare(file, s, o.Announce); err != nil {
 			return err
 		}
 		if err := boltfile.Confirm(file); err != nil {
@@ -90,14 +89,14 @@ func Open(path string, s *Schema, o Options) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), file.Close())
 	}
 	h := &health{fatal: o.Fatal}
-	db := &DB{file: file, schema: s, health: h, commits: commits, place: place, writer: newWriter(file, s, h, commits, place, floor)}
+	db := &DB{file: file, schema: s, health: h, commits: commits, place: place, writer: newWriter(file, s, h, commits, place, highWaterMark)}
 	go db.writer.commitGroups()
 	go commits.Run(db.writer.ended)
 	return db, nil
 }
 
-// Close lets the writer finish the calls in its queue, waits for open
-// transactions and releases the file. Later calls fail.
+// Close lets the writer finish the queued calls, waits for open transactions and releases
+// the file. Later calls fail.
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		close(db.writer.stop)
@@ -113,29 +112,29 @@ func (db *DB) Close() error {
 // Path returns the path of the file.
 func (db *DB) Path() string { return db.file.Path() }
 
-// CheckPlace fails the database if its file is no longer at its path. Every commit
-// does the same; it is for databases without writers.
-func (db *DB) CheckPlace() error {
+// CheckLocation fails the database if its file is no longer at its path. Every commit does
+// the same; call it for databases without writers.
+func (db *DB) CheckLocation() error {
 	if err := db.place.Check(); err != nil {
 		return db.health.fail(err)
 	}
 	return db.health.err()
 }
 
-// Floor returns the highest ID ever stored, even if its record is gone.
-func (db *DB) Floor() sortid.ID { return *db.writer.floor.Load() }
+// HighWaterMark returns the highest ID ever stored, even if its record has been deleted.
+func (db *DB) HighWaterMark() sortid.ID { return *db.writer.highWaterMark.Load() }
 
-// OnCommit calls tell after each commit, before the calls of Update return. tell must not
-// wait and not use the database.
+// OnCommit calls notify after each commit, before the calls of Update return. notify must
+// neither block nor use the database.
 func (db *DB) OnCommit(notify func(Commit)) { db.writer.watch.Store(&notify) }
 
-// Size is how large a database is. Free pages hold nothing and are used again.
+// Size is the size of a database. Free pages are reused.
 type Size struct {
 	Bytes, FreeBytes int64
 	FreePages        int
 }
 
-// Size returns how large the database is.
+// Size returns the size of the database.
 func (db *DB) Size(ctx context.Context) (size Size, err error) {
 	err = db.View(ctx, func(t *Tx) error {
 		size.Bytes = t.bolt.Size()
@@ -147,9 +146,9 @@ func (db *DB) Size(ctx context.Context) (size Size, err error) {
 	return size, err
 }
 
-// Snapshot copies the database to a temporary file beside it and returns the
-// file's path. Writers need not wait. The caller removes the file; after a
-// crash the next Open does.
+// Snapshot copies the database to a temporary file next to it, without blocking writers,
+// and returns the file's path. The caller removes the file; after a crash the next Open
+// does.
 func (db *DB) Snapshot(ctx context.Context) (path string, err error) {
 	if err := db.ready(ctx); err != nil {
 		return "", err
@@ -164,7 +163,7 @@ func (db *DB) Snapshot(ctx context.Context) (path string, err error) {
 	return "", fmt.Errorf("make a snapshot: %w", err)
 }
 
-// ready returns why no transaction can begin.
+// ready returns an error if no transaction can begin.
 func (db *DB) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait for the store: %w", context.Cause(ctx))

@@ -14,7 +14,7 @@ func TestViewWaitsForTheWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := openAt(t, newPath(t), Options{})
 		answered := make(chan error, 1)
-		db.OnCommit(func(Commit) { // in the writer's goroutine, which has not said yet that it is on the disk
+		db.OnCommit(func(Commit) { // runs in the writer's goroutine, before it reports the commit as durable
 			go func() { answered <- db.View(t.Context(), nothing) }()
 			synctest.Wait()
 			must.Equal(t, "views that are answered before", len(answered), 0)
@@ -27,7 +27,7 @@ func TestViewWaitsForTheWriter(t *testing.T) {
 func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
 	tests := []struct {
 		name  string
-		ahead int // of what readers see
+		ahead int // commits ahead of what readers see
 		waits bool
 		then  func(db *DB, cancel context.CancelFunc, c *commit)
 		want  error
@@ -63,8 +63,7 @@ func TestViewWaitsForTheCommitItHasSeen(t *testing.T) {
 	}
 }
 
-// beginCommit makes readers meet the last commit, or one ahead of it, as if it
-// were not synced yet.
+// beginCommit pretends that the last commit, or one ahead of it, is not synced yet.
 func beginCommit(t *testing.T, db *DB, ahead int) *commit {
 	t.Helper()
 	return db.writer.last.beginCommit(commits(t, db) + ahead)
@@ -75,7 +74,7 @@ func failCommit(db *DB, c *commit) {
 	close(c.done)
 }
 
-// The refusal, too, may rest on the lost commit.
+// The closure's error, too, could be based on the lost commit.
 func TestFailedViewHidesItsRefusal(t *testing.T) {
 	db := openAt(t, newPath(t), Options{Fatal: func(error) {}})
 	put(t, db, 1)

@@ -16,8 +16,7 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// fill puts values of 256 KiB until the database is full, and returns their
-// number.
+// fill puts values of 256 KiB until the database is full, and returns their number.
 func fill(t *testing.T, db *DB) int {
 	t.Helper()
 	for n := range 1000 {
@@ -35,13 +34,13 @@ func fill(t *testing.T, db *DB) int {
 	return 0
 }
 
-// refusesAndServes expects that a full database refuses commits but can be
-// read, and takes commits again once there is space.
+// refusesAndServes expects that a full database rejects commits but can be read, and
+// accepts commits again once there is space.
 func refusesAndServes(t *testing.T, db *DB, makeSpace func()) {
 	t.Helper()
 	put(t, db, 1)
 	stored := fill(t, db)
-	floor := db.Floor()
+	highWaterMark := db.HighWaterMark()
 	err := db.Update(t.Context(), func(tx *Tx) error {
 		if err := putThing(tx, 2); err != nil {
 			return err
@@ -49,7 +48,7 @@ func refusesAndServes(t *testing.T, db *DB, makeSpace func()) {
 		return tx.Put(bucketNotes, []byte("more"), make([]byte, 1<<20))
 	})
 	must.Equal(t, "code", fault.CodeOf(err), fault.StorageFull)
-	must.Equal(t, "floor after a refused commit", db.Floor(), floor)
+	must.Equal(t, "highWaterMark after a refused commit", db.HighWaterMark(), highWaterMark)
 	expectThings(t, db, false, 2)
 	expectThings(t, db, true, 1)
 	view(t, db, func(tx *Tx) error {
@@ -97,8 +96,8 @@ func openFailing(t *testing.T, n int) (*DB, *atomic.Int32) {
 	return db, &calls
 }
 
-// failSyncs diverts the file of a database to a device that takes writes but
-// can't be synced.
+// failSyncs redirects the file of a database to a device that accepts writes but fails
+// syncs.
 func failSyncs(t *testing.T, db *DB) {
 	t.Helper()
 	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
@@ -119,8 +118,8 @@ func failSyncs(t *testing.T, db *DB) {
 	}
 }
 
-// expectFailed expects that a failed database refuses every call, and that Fatal
-// was called once.
+// expectFailed expects that a failed database rejects every call, and that Fatal was
+// called once.
 func expectFailed(t *testing.T, db *DB, calls *atomic.Int32) {
 	t.Helper()
 	ran := false
@@ -184,8 +183,8 @@ func TestDamagedPageFailsTheDatabase(t *testing.T) {
 		name string
 		use  func(db *DB) error
 	}{
-		{"met by a reader", func(db *DB) error {
-			defer func() { _ = recover() }() // bbolt's panic, passed on to the caller
+		{"encountered by a reader", func(db *DB) error {
+			defer func() { _ = recover() }() // bbolt's panic propagates to the caller
 			return db.View(context.Background(), func(tx *Tx) error {
 				_, err := readThing(tx, testID(1))
 				return err
@@ -209,8 +208,8 @@ func TestDamagedPageFailsTheDatabase(t *testing.T) {
 	}
 }
 
-// The second call fails after a change of its own because it sees a change of
-// the first, which the full disk then refuses.
+// The second call makes a change, then fails because it sees a change of the first call,
+// which the full disk rejects.
 func TestFailureDueToARefusedChangeIsNotReported(t *testing.T) {
 	db := openAt(t, newPath(t), Options{MaxSize: 4 << 20})
 	release := block(t, db)
@@ -232,7 +231,7 @@ func TestFailureDueToARefusedChangeIsNotReported(t *testing.T) {
 			}
 			_, err := readThing(tx, testID(1))
 			if err == nil {
-				return errMine // the thing exists already
+				return errMine // the thing already exists
 			}
 			if errors.Is(err, fault.NotFound) {
 				return nil
@@ -251,8 +250,8 @@ func TestFailureDueToARefusedChangeIsNotReported(t *testing.T) {
 	check(t, db)
 }
 
-// A database whose file was moved or replaced commits nothing that the next start
-// would not find.
+// A database whose file was moved or replaced must not commit anything that the next
+// start would not find.
 func TestDatabaseFailsWhenItsFileIsGone(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"moved": func(path string) error { return os.Rename(path, path+".moved") },
@@ -269,11 +268,11 @@ func TestDatabaseFailsWhenItsFileIsGone(t *testing.T) {
 			must.OK(t, os.Mkdir(filepath.Dir(path), 0o700))
 			db := openAt(t, path, Options{Fatal: func(err error) { causes = append(causes, err) }})
 			put(t, db, 1)
-			must.OK(t, db.CheckPlace())
+			must.OK(t, db.CheckLocation())
 			must.OK(t, change(path))
 			err := db.Update(t.Context(), func(tx *Tx) error { return putThing(tx, 2) })
 			must.Equal(t, "commit to a file that is gone", fault.CodeOf(err), fault.Unavailable)
-			must.Equal(t, "check", fault.CodeOf(db.CheckPlace()), fault.Unavailable)
+			must.Equal(t, "check", fault.CodeOf(db.CheckLocation()), fault.Unavailable)
 			if len(causes) != 1 || !errors.Is(causes[0], boltfile.ErrGone) {
 				t.Errorf("Fatal was called with %v, want ErrGone once", causes)
 			}

@@ -5,32 +5,31 @@ import (
 	"strings"
 )
 
-// Problem is one finding of a check.
+// Problem is an issue reported by a check.
 type Problem struct {
 	Text string `json:"text"`
 
-	// Derivable problems can be repaired from records that are sound.
+	// Derivable problems can be repaired from intact records.
 	Derivable bool `json:"derivable"`
 }
 
-// maxProblems bounds the list: a damaged index alone may give one problem per
-// record.
+// maxProblems limits the list: a damaged index alone can cause one problem per record.
 const maxProblems = 200
 
-// Findings are the problems of a check, only the first of them in words.
-type Findings struct {
-	Count     int // all of them
-	Derivable int // of these, Repair fixes
+// ProblemList collects the problems of a check; it keeps the text of the first ones only.
+type ProblemList struct {
+	Count     int // all problems
+	Derivable int // number that Repair fixes
 	Problems  []Problem
 }
 
-// Addf adds a problem that only a backup fixes.
-func (f *Findings) Addf(format string, args ...any) { f.addFinding(false, format, args) }
+// Addf adds a problem that only restoring a backup fixes.
+func (f *ProblemList) Addf(format string, args ...any) { f.addFinding(false, format, args) }
 
-// Derivef adds a problem with something that follows from records.
-func (f *Findings) Derivef(format string, args ...any) { f.addFinding(true, format, args) }
+// AddDerivablef adds a problem with data derived from records.
+func (f *ProblemList) AddDerivablef(format string, args ...any) { f.addFinding(true, format, args) }
 
-func (f *Findings) addFinding(derivable bool, format string, args []any) {
+func (f *ProblemList) addFinding(derivable bool, format string, args []any) {
 	f.Count++
 	if derivable {
 		f.Derivable++
@@ -40,8 +39,8 @@ func (f *Findings) addFinding(derivable bool, format string, args []any) {
 	}
 }
 
-// Err returns the first problems as an error, nil if there are none.
-func (f *Findings) Err() error {
+// Err returns the first problems as an error, or nil if there are none.
+func (f *ProblemList) Err() error {
 	if f.Count == 0 {
 		return nil
 	}
@@ -49,6 +48,6 @@ func (f *Findings) Err() error {
 	for _, one := range f.Problems[:min(20, len(f.Problems))] {
 		lines = append(lines, one.Text)
 	}
-	return fmt.Errorf("the database disagrees with itself in %d places; restore a backup:\n%s",
+	return fmt.Errorf("the database has %d inconsistencies; restore a backup:\n%s",
 		f.Count, strings.Join(lines, "\n"))
 }

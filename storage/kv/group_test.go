@@ -59,7 +59,7 @@ func waitQueued(db *DB, n int) {
 	}
 }
 
-// putTogether has n callers put a thing each in one group.
+// putTogether has n callers put one thing each in one group.
 func putTogether(t *testing.T, db *DB, n int) {
 	t.Helper()
 	release := block(t, db)
@@ -72,8 +72,8 @@ func putTogether(t *testing.T, db *DB, n int) {
 	all.Wait()
 }
 
-// expectThings checks that the things with the given numbers are stored, or
-// are not.
+// expectThings checks that the things with the given numbers are stored, or that they are
+// not.
 func expectThings(t *testing.T, db *DB, stored bool, numbers ...int) {
 	t.Helper()
 	view(t, db, func(tx *Tx) error {
@@ -110,7 +110,7 @@ func TestFailedCallsUndoNothingOfOthers(t *testing.T) {
 				case 2: // after a change
 					return fmt.Errorf("caller %d: %w", n, errMine)
 				case 3:
-					panic("the caller's mistake")
+					panic("the caller's bug")
 				}
 				return nil
 			})
@@ -128,7 +128,8 @@ func TestFailedCallsUndoNothingOfOthers(t *testing.T) {
 	}
 }
 
-// In a bubble only timers take time, so a test that took none waited for none.
+// Time in the bubble advances only by timers, so a test that took no time waited for
+// none.
 func TestWriterWaitsForExpectedCallers(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -143,7 +144,7 @@ func TestWriterWaitsForExpectedCallers(t *testing.T) {
 				putTogether(t, db, 20)
 				time.Sleep(tt.pause)
 				start := time.Now()
-				put(t, db, 100) // the others do not come back
+				put(t, db, 100) // the other callers do not return
 				must.Equal(t, "the writer waited", time.Since(start), tt.want)
 				for n := range 10 {
 					put(t, db, 101+n)
@@ -171,7 +172,7 @@ func TestContextEndsBeforeTheCallBegins(t *testing.T) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 	release()
-	update(t, db, nothing) // the writer has passed the withdrawn call
+	update(t, db, nothing) // by now the writer has skipped the canceled call
 
 	if err := db.Update(ctx, nothing); !errors.Is(err, context.Canceled) {
 		t.Errorf("update with an ended context: %v", err)
@@ -245,7 +246,7 @@ func TestCloseFinishesTheQueue(t *testing.T) {
 	check(t, db)
 }
 
-// TestCallersInTheQueueHoldNoSlot gives a caller the slot that another one is expected
+// TestCallersInTheQueueHoldNoSlot assigns a caller the slot that another one is expected
 // to get while the first waits for its commit.
 func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
 	db := openNew(t)
@@ -277,7 +278,7 @@ func TestReadersThatWaitForACommitHoldNoSlot(t *testing.T) {
 	leave()
 }
 
-// enterSoon takes a slot.
+// enterSoon acquires a slot.
 func enterSoon(t *testing.T, g *limit.Slots) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), must.Patience)
@@ -290,14 +291,14 @@ func enterSoon(t *testing.T, g *limit.Slots) {
 func TestCommitsAreToldAndMadeForChangesAlone(t *testing.T) {
 	db := openNew(t)
 	var told []Commit
-	db.OnCommit(func(c Commit) { told = append(told, c) }) // in the writer's goroutine
+	db.OnCommit(func(c Commit) { told = append(told, c) }) // runs in the writer's goroutine
 	before := commits(t, db)
 	put(t, db, 1)
 	update(t, db, nothing)
-	put(t, db, 1)          // as it is stored
-	putTogether(t, db, 50) // all but one, which are new
+	put(t, db, 1)          // unchanged
+	putTogether(t, db, 50) // all but one are new
 	if got := commits(t, db) - before; got != 2 || len(told) != 2 || told[0].Calls != 1 || told[1].Calls < 49 {
-		t.Errorf("%d commits, told %+v; want one of one call and one of the others", got, told)
+		t.Errorf("%d commits, events %+v; want one with one call and one with the others", got, told)
 	}
 	for _, c := range told {
 		if c.Took <= 0 || c.Err != nil {

@@ -11,15 +11,14 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// health remembers whether the database has failed. After that the content of
-// the disk is unknown, or the file is not where it belongs, so every call gets an
-// error.
+// health records whether the database has failed. After a failure the content of the disk
+// is unknown, or the file is not at its path, so every call returns an error.
 type health struct {
 	fatal  func(error)
 	broken atomic.Pointer[fault.Error]
 }
 
-// err returns the error for all calls, nil while the database is healthy.
+// err returns the error for all calls, or nil while the database is healthy.
 func (h *health) err() error {
 	if broken := h.broken.Load(); broken != nil {
 		return broken
@@ -31,11 +30,11 @@ func (h *health) err() error {
 func (h *health) fail(cause error) error {
 	broken := &fault.Error{
 		Code:    fault.Internal,
-		Message: "the database failed; the service has to be restarted",
+		Message: "the database failed; the service must be restarted",
 		Err:     cause,
 	}
 	if errors.Is(cause, boltfile.ErrGone) {
-		broken.Code, broken.Message = fault.Unavailable, "the service has lost its data directory and ends; ask an administrator"
+		broken.Code, broken.Message = fault.Unavailable, "the service has lost its data directory and is shutting down; contact an administrator"
 	}
 	if h.broken.CompareAndSwap(nil, broken) && h.fatal != nil {
 		h.fatal(cause)
@@ -55,10 +54,10 @@ func errClosed() error {
 	return fault.Errorf(fault.Unavailable, "the service is stopping; try again in a moment")
 }
 
-// commitError sorts the errors of a commit. On a full disk nothing was written,
-// and the next commit may succeed. After any other error the content of the
-// disk is unknown. Another sync would prove nothing: the kernel may have
-// dropped the pages that it could not write.
+// commitError classifies the errors of a commit. On a full disk nothing was written, and
+// the next commit can succeed. After any other error the content of the disk is unknown.
+// Another sync would prove nothing: the kernel might have dropped the pages that it could
+// not write.
 func (h *health) commitError(err error) error {
 	if boltfile.IsFull(err) {
 		return &fault.Error{

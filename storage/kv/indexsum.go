@@ -8,9 +8,9 @@ import (
 )
 
 // indexSum is the number and the sum of hashes of the entries that an index should have.
-// An index that has others has another sum, but for one in 2^64: anyone who changes a
-// database does not know the seed. The entries are then read in their order, instead of
-// each being looked up.
+// An index with different entries has a different sum, except with a probability of
+// 2^-64; since the seed is secret, this holds even if someone tampers with the database.
+// The entries can thus be read sequentially instead of being looked up one by one.
 type indexSum[T any] struct {
 	index Index[T]
 	total hashes
@@ -23,7 +23,7 @@ var hashSeed = maphash.MakeSeed()
 func (h *hashes) add(key, value []byte) {
 	var m maphash.Hash
 	m.SetSeed(hashSeed)
-	_ = m.WriteByte(byte(len(key))) // they never fail
+	_ = m.WriteByte(byte(len(key))) // hash writes never fail
 	_, _ = m.Write(key)
 	_ = m.WriteByte(0)
 	_, _ = m.Write(value)
@@ -38,7 +38,7 @@ func (s *indexSum[T]) addRecord(id sortid.ID, v *T) {
 	}
 }
 
-// agrees reports whether the index has those entries.
+// agrees reports whether the index has exactly these entries.
 func (s *indexSum[T]) agrees(ctx context.Context, t *Tx) (bool, error) {
 	var have hashes
 	for k, value := range t.Ascend(s.index.Bucket, nil) {

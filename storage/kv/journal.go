@@ -10,26 +10,26 @@ import (
 	"molrun/app/base/events"
 )
 
-// Journal keeps the latest entries of each owner, in the order of their commits:
-// a ring. An entry is written by the transaction whose change it describes.
+// Journal is a ring of the latest entries of each owner, in commit order. An entry is
+// written by the transaction whose change it describes.
 type Journal struct {
 	Bucket  string
-	Entries int // kept of each owner
-	Bytes   int // of their values
+	Entries int // maximum entries per owner
+	Bytes   int // maximum total size of their values
 }
 
 // Note is an entry that a transaction adds to the journal when it commits.
 type Note struct {
 	Owner string
 	Value []byte
-	// Instead, if not empty, removes an earlier note of this transaction with the
-	// same text.
-	Instead string
+	// Replaces, if not empty, removes an earlier note of this transaction with the same
+	// Replaces.
+	Replaces string
 	// Attached is passed to the subscribers of OnNoted.
 	Attached any
 }
 
-// notes are those of a transaction; one that was removed has no owner.
+// notes holds the notes of a transaction; a removed one has no owner.
 type notes struct {
 	all     []Note
 	instead map[string]int
@@ -37,26 +37,26 @@ type notes struct {
 
 // AddNote adds an entry to the journal.
 func (t *Tx) AddNote(n Note) {
-	if n.Instead != "" {
+	if n.Replaces != "" {
 		if t.notes.instead == nil {
 			t.notes.instead = map[string]int{}
 		}
-		if earlier, found := t.notes.instead[n.Instead]; found {
+		if earlier, found := t.notes.instead[n.Replaces]; found {
 			t.notes.all[earlier] = Note{}
 		}
-		t.notes.instead[n.Instead] = len(t.notes.all)
+		t.notes.instead[n.Replaces] = len(t.notes.all)
 	}
 	t.notes.all = append(t.notes.all, n)
 }
 
-// An entry: key owner, number; value the bytes of all entries of the owner so far
-// (8), the checksum over all of them (4), then what was noted. So the length of a
-// ring follows from its ends.
+// Layout of an entry. The key is the owner and a number; the value is the cumulative size
+// of the owner's entries (8 bytes), the checksum over all of them (4 bytes), then the
+// note. The size of a ring is thus the difference between its ends.
 const journalHead = 12
 
 type journalEntry struct {
 	id    events.ID
-	total uint64 // bytes of all entries up to this one
+	total uint64 // bytes of all entries up to and including this one
 	value []byte
 }
 
@@ -64,7 +64,7 @@ func journalKey(owner string, number uint64) Key {
 	return binary.BigEndian.AppendUint64(Key{}.Text(owner), number)
 }
 
-// readEntry reads an entry; the key ends with its number.
+// readEntry decodes an entry; the key ends with its number.
 func readEntry(key Key, value []byte) (e journalEntry, err error) {
 	if len(key) < 8 || len(value) < journalHead {
 		return e, ErrKey
@@ -76,7 +76,7 @@ func readEntry(key Key, value []byte) (e journalEntry, err error) {
 	return e, nil
 }
 
-// follow returns the entry behind e with a value.
+// follow returns the entry that follows e and has this value.
 func (e journalEntry) follow(value []byte) journalEntry {
 	sum := binary.BigEndian.AppendUint32(nil, e.id.Sum)
 	return journalEntry{
@@ -93,8 +93,8 @@ func (e journalEntry) encode() []byte {
 	return append(b, e.value...)
 }
 
-// writeNotes writes the notes of a transaction and drops the oldest entries beyond
-// the bounds. It runs once, at the commit.
+// writeNotes writes the notes of a transaction and drops the oldest entries over the
+// limits. It runs once, at commit.
 func (t *Tx) writeNotes() ([]events.Entry, error) {
 	if len(t.notes.all) == 0 {
 		return nil, nil
@@ -130,8 +130,8 @@ func (t *Tx) writeNotes() ([]events.Entry, error) {
 	return written, nil
 }
 
-// lastEntry returns the newest entry of an owner, of number 0 if there is none. A
-// transaction that writes has dropped none before: see Descend.
+// lastEntry returns the newest entry of an owner, or one with number 0 if there is none.
+// The transaction must not have dropped entries before: see ReverseWalk.
 func (t *Tx) lastEntry(owner string) (e journalEntry, err error) {
 	prefix := Key{}.Text(owner)
 	c := t.Bucket(t.schema.Journal.Bucket).Cursor()
@@ -148,7 +148,7 @@ func (t *Tx) lastEntry(owner string) (e journalEntry, err error) {
 
 func isEntryOf(prefix, k Key) bool { return len(k) == len(prefix)+8 && bytes.HasPrefix(k, prefix) }
 
-// trim drops the oldest entries of an owner beyond the bounds; last is the newest.
+// trim drops the oldest entries of an owner over the limits; last is the newest entry.
 func (t *Tx) trim(owner string, last journalEntry) error {
 	j := t.schema.Journal
 	var drop []Key
@@ -171,7 +171,7 @@ func (t *Tx) trim(owner string, last journalEntry) error {
 	return nil
 }
 
-// entries walks the entries of an owner from a number on.
+// entries iterates over the entries of an owner, starting at a number.
 func (t *Tx) entries(owner string, from uint64) iter.Seq2[journalEntry, error] {
 	prefix := Key{}.Text(owner)
 	return func(yield func(journalEntry, error) bool) {
@@ -185,15 +185,15 @@ func (t *Tx) entries(owner string, from uint64) iter.Seq2[journalEntry, error] {
 	}
 }
 
-// LastNoted returns the place of the newest entry of an owner.
-func (t *Tx) LastNoted(owner string) (events.ID, error) {
+// LastEntry returns the position of the newest entry of an owner.
+func (t *Tx) LastEntry(owner string) (events.ID, error) {
 	e, err := t.lastEntry(owner)
 	return e.id, err
 }
 
-// NotedAfter walks the entries of an owner behind a place, oldest first. It returns
-// false if the entries from there on are no longer known, or never were.
-func (t *Tx) NotedAfter(owner string, after events.ID) (entries iter.Seq2[events.Entry, error], known bool, err error) {
+// EntriesAfter iterates over the entries of an owner after a position, oldest first. known
+// is false if the entries after that position have been dropped or never existed.
+func (t *Tx) EntriesAfter(owner string, after events.ID) (entries iter.Seq2[events.Entry, error], known bool, err error) {
 	first := journalEntry{}
 	for first, err = range t.entries(owner, after.Number) {
 		break
@@ -215,9 +215,9 @@ func (t *Tx) NotedAfter(owner string, after events.ID) (entries iter.Seq2[events
 	}, known, nil
 }
 
-// checkJournal finds entries that do not follow one another. A repair empties the
-// journal, so that no event can be mistaken for another.
-func checkJournal(t *Tx, found *Findings) {
+// checkJournal reports breaks in the sequence of entries. A repair empties the journal,
+// so that no event can be mistaken for another.
+func checkJournal(t *Tx, found *ProblemList) {
 	j := t.schema.Journal
 	if j == nil || !t.Has(j.Bucket) {
 		return
@@ -227,11 +227,11 @@ func checkJournal(t *Tx, found *Findings) {
 	for k, v := range t.Ascend(j.Bucket, nil) {
 		e, err := readEntry(k, v)
 		if err != nil {
-			found.Derivef("%s: %v", j.Bucket, err)
+			found.AddDerivablef("%s: %v", j.Bucket, err)
 			continue
 		}
 		if of := k[:len(k)-8]; bytes.Equal(of, owner) && last.follow(e.value).mark() != e.mark() {
-			found.Derivef("%s: entry %s does not follow %s", j.Bucket, e.id, last.id)
+			found.AddDerivablef("%s: entry %s does not follow %s", j.Bucket, e.id, last.id)
 		} else if !bytes.Equal(of, owner) {
 			owner = bytes.Clone(of)
 		}
@@ -239,12 +239,12 @@ func checkJournal(t *Tx, found *Findings) {
 	}
 }
 
-// mark is what an entry and the one before it decide of it.
+// mark is the part of an entry that is determined by its value and the previous entry.
 func (e journalEntry) mark() [2]any { return [2]any{e.id, e.total} }
 
-// repairJournal empties a journal whose entries do not follow one another.
+// repairJournal empties a journal with a broken sequence of entries.
 func repairJournal(t *Tx) error {
-	var found Findings
+	var found ProblemList
 	if checkJournal(t, &found); found.Count == 0 {
 		return nil
 	}
@@ -256,9 +256,9 @@ func repairJournal(t *Tx) error {
 	return err
 }
 
-// OnNoted calls notify with the notes of each commit once they are on the disk, in
-// the order of commits, before the calls of Update return. notify must not wait and
-// not use the database. It is called after those that were given before.
+// OnNoted calls notify with the notes of each commit once they are on disk, in commit
+// order, before the calls of Update return. notify must neither block nor use the
+// database. It is called after previously registered functions.
 func (db *DB) OnNoted(notify func([]events.Entry)) {
 	all := notify
 	if before := db.writer.notify.Load(); before != nil {

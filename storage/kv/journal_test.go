@@ -34,7 +34,7 @@ func openJournal(t *testing.T, path string) *DB {
 	return db
 }
 
-// note puts a thing and notes a text about it for an owner.
+// note puts a thing and adds texts to the journal of an owner.
 func note(t *testing.T, db *DB, owner string, texts ...string) {
 	t.Helper()
 	for i, text := range texts {
@@ -45,18 +45,18 @@ func note(t *testing.T, db *DB, owner string, texts ...string) {
 	}
 }
 
-// noted returns the texts behind a place, "unknown" if they are not known.
+// noted returns the texts after a position, or "unknown" if they are not known.
 func noted(t *testing.T, db *DB, owner string, after events.ID) (texts []string, last events.ID) {
 	t.Helper()
 	view(t, db, func(tx *Tx) error {
 		texts = nil
-		all, known, err := tx.NotedAfter(owner, after)
+		all, known, err := tx.EntriesAfter(owner, after)
 		if err != nil {
 			return err
 		}
 		if !known {
 			texts = []string{"unknown"}
-			last, err = tx.LastNoted(owner)
+			last, err = tx.LastEntry(owner)
 			return err
 		}
 		for e, err := range all {
@@ -64,7 +64,7 @@ func noted(t *testing.T, db *DB, owner string, after events.ID) (texts []string,
 			texts = append(texts, string(e.Value))
 			last = e.ID
 		}
-		end, err := tx.LastNoted(owner)
+		end, err := tx.LastEntry(owner)
 		if len(texts) > 0 && end != last {
 			t.Errorf("the last entry is %v, the walk ends at %v", end, last)
 		}
@@ -107,7 +107,7 @@ func TestJournalKeepsTheLastEntriesOfEachOwner(t *testing.T) {
 	long := strings.Repeat("x", 40)
 	note(t, db, "a", long, long)
 	wantNoted(t, db, "a", ten, "11", long, long)
-	rest := strings.Repeat("z", 100-len("10")-len("11")-2*len(long)) // up to the last byte
+	rest := strings.Repeat("z", 100-len("10")-len("11")-2*len(long)) // fills the limit to the last byte
 	note(t, db, "a", rest)
 	wantNoted(t, db, "a", ten, "11", long, long, rest)
 	note(t, db, "a", strings.Repeat("y", 200))
@@ -119,7 +119,7 @@ func TestJournalKeepsTheLastEntriesOfEachOwner(t *testing.T) {
 	wantNoted(t, db, "aa", start, "other")
 }
 
-func TestPlacesOfAnotherJournalAreUnknown(t *testing.T) {
+func TestPositionsOfAnotherJournalAreUnknown(t *testing.T) {
 	path := newPath(t)
 	db := openJournal(t, path)
 	note(t, db, "a", "one")
@@ -133,16 +133,16 @@ func TestPlacesOfAnotherJournalAreUnknown(t *testing.T) {
 	must.Write(t, restored, must.Read(t, copied))
 	other := openJournal(t, restored)
 	wantNoted(t, other, "a", one)
-	wantNoted(t, other, "a", two, "unknown") // ahead
+	wantNoted(t, other, "a", two, "unknown") // position is ahead of the journal
 	note(t, other, "a", "deux", "trois")
 	wantNoted(t, other, "a", one, "deux", "trois")
-	wantNoted(t, other, "a", two, "unknown") // another two
+	wantNoted(t, other, "a", two, "unknown") // a different entry 2
 }
 
-func TestNotesAreToldInOrderOnceTheyAreCommitted(t *testing.T) {
+func TestNotesAreDeliveredInOrderAfterCommit(t *testing.T) {
 	db := openJournal(t, newPath(t))
 	var told []string
-	db.OnNoted(func(all []events.Entry) { // in the writer's goroutine
+	db.OnNoted(func(all []events.Entry) { // runs in the writer's goroutine
 		for _, e := range all {
 			told = append(told, fmt.Sprint(e.ID.Number, e.Owner, string(e.Value), e.Attached))
 		}
@@ -151,10 +151,10 @@ func TestNotesAreToldInOrderOnceTheyAreCommitted(t *testing.T) {
 	db.OnNoted(func(all []events.Entry) { others += len(all) })
 	failed := errors.New("failed")
 	must.OK(t, db.Update(t.Context(), func(tx *Tx) error {
-		tx.AddNote(Note{Owner: "a", Value: []byte("x"), Instead: "k", Attached: 1})
+		tx.AddNote(Note{Owner: "a", Value: []byte("x"), Replaces: "k", Attached: 1})
 		tx.AddNote(Note{Owner: "b", Value: []byte("y"), Attached: 2})
-		tx.AddNote(Note{Owner: "a", Value: []byte("z"), Instead: "k", Attached: 3})
-		tx.AddNote(Note{Owner: "a", Value: []byte("w"), Instead: "other", Attached: 4})
+		tx.AddNote(Note{Owner: "a", Value: []byte("z"), Replaces: "k", Attached: 3})
+		tx.AddNote(Note{Owner: "a", Value: []byte("w"), Replaces: "other", Attached: 4})
 		return tx.Put(bucketNotes, []byte("k"), []byte("v"))
 	}))
 	if err := db.Update(t.Context(), func(tx *Tx) error {
@@ -172,8 +172,8 @@ func TestNotesAreToldInOrderOnceTheyAreCommitted(t *testing.T) {
 	wantNoted(t, db, "a", events.ID{}, "z", "w", "last")
 }
 
-// TestADamagedJournalIsEmptied changes an entry, which a check finds and a repair
-// mends by forgetting all.
+// TestADamagedJournalIsEmptied changes an entry, which a check finds and a repair fixes
+// by emptying the journal.
 func TestADamagedJournalIsEmptied(t *testing.T) {
 	path := newPath(t)
 	db := openJournal(t, path)
@@ -194,7 +194,7 @@ func TestADamagedJournalIsEmptied(t *testing.T) {
 	must.OK(t, err)
 	must.OK(t, before.Close())
 	if found.Count != 1 || found.Derivable != 1 {
-		t.Errorf("found %+v", found.Findings)
+		t.Errorf("found %+v", found.ProblemList)
 	}
 	after, err := Repair(t.Context(), path, schema, Options{AnyFileSystem: true})
 	must.OK(t, err)

@@ -13,21 +13,20 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Key is a key of a bucket, built part by part. The end of each part follows
-// from its own bytes, so parts can't run into each other, and keys sort like
-// the tuples of their parts:
+// Key is a key of a bucket, built part by part. Parts are self-delimiting, so they cannot
+// run into each other, and keys sort like the tuples of their parts:
 //
-//	text      2 bytes of length, then its bytes: shorter ones first
-//	priority  8 bytes: higher ones first
-//	time      8 bytes of milliseconds: earlier ones first
-//	id        16 bytes: older ones first
+//	text      2 bytes of length, then its bytes: shorter texts first
+//	priority  8 bytes: higher priorities first
+//	time      8 bytes of milliseconds: earlier times first
+//	id        16 bytes: older IDs first
 //	letter    1 byte
 //
-// The rules of app limit texts to a few hundred bytes; bbolt refuses a key with
-// a text too long for the 2 bytes.
+// Package app limits texts to a few hundred bytes; bbolt rejects a key with a text too
+// long for the 2 bytes.
 type Key []byte
 
-// ErrKey says that a key or value of an index does not have the index's format.
+// ErrKey means that a key or value of an index does not have the index's format.
 var ErrKey = errors.New("malformed index entry")
 
 // Text appends a text.
@@ -36,8 +35,8 @@ func (k Key) Text(s string) Key {
 	return append(k, s...)
 }
 
-// Owner names whom a key is of, for people: an organization, or a user and the organization.
-// A key of other parts is shown in hexadecimal.
+// Owner describes the owner in a key for humans: an organization, or a user and the
+// organization. A key with other parts is shown in hexadecimal.
 func (k Key) Owner() string {
 	var texts []string
 	for rest := k; len(rest) > 0; {
@@ -58,8 +57,8 @@ func (k Key) ID(id sortid.ID) Key { return append(k, id[:]...) }
 // Letter appends a byte.
 func (k Key) Letter(c byte) Key { return append(k, c) }
 
-// Priority appends a priority with its order reversed. Flipping the sign bit
-// sorts negative numbers correctly.
+// Priority appends a priority in reversed order. Flipping the sign bit sorts negative
+// numbers correctly.
 func (k Key) Priority(p int) Key {
 	return binary.BigEndian.AppendUint64(k, math.MaxUint64-(uint64(int64(p))^1<<63))
 }
@@ -78,7 +77,7 @@ func (k Key) End() Key {
 	return end
 }
 
-// CutText reads the text at the beginning and returns it and the rest.
+// CutText decodes the text at the start of k and returns it with the rest.
 func (k Key) CutText() (string, Key, error) {
 	if len(k) < 2 {
 		return "", nil, ErrKey
@@ -90,7 +89,7 @@ func (k Key) CutText() (string, Key, error) {
 	return string(k[2 : 2+n]), k[2+n:], nil
 }
 
-// CutPriority reads the priority at the beginning and returns it and the rest.
+// CutPriority decodes the priority at the start of k and returns it with the rest.
 func (k Key) CutPriority() (int, Key, error) {
 	if len(k) < 8 {
 		return 0, nil, ErrKey
@@ -99,7 +98,7 @@ func (k Key) CutPriority() (int, Key, error) {
 	return int(int64(p)), k[8:], nil
 }
 
-// CutTime reads the time at the beginning and returns it and the rest.
+// CutTime decodes the time at the start of k and returns it with the rest.
 func (k Key) CutTime() (time.Time, Key, error) {
 	if len(k) < 8 {
 		return time.Time{}, nil, ErrKey
@@ -107,8 +106,8 @@ func (k Key) CutTime() (time.Time, Key, error) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(k) ^ 1<<63)).UTC(), k[8:], nil
 }
 
-// LastID reads the ID at the end of a key. Keys of records and indexes end
-// with one.
+// LastID decodes the ID at the end of a key. All keys of records and indexes end with
+// one.
 func (k Key) LastID() (sortid.ID, error) {
 	if len(k) < sortid.Size {
 		return sortid.ID{}, ErrKey

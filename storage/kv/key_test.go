@@ -21,7 +21,7 @@ func (p parts) key() Key {
 	return Key{}.Text(p.first).Priority(p.priority).Text(p.second).ID(p.id)
 }
 
-// compare orders parts as Key says that keys are ordered.
+// compare orders parts in the order documented for Key.
 func (p parts) compare(q parts) int {
 	return cmp.Or(
 		compareText(p.first, q.first),
@@ -52,7 +52,7 @@ func FuzzKey(f *testing.F) {
 		if got, err := cutParts(a.key()); err != nil || got != a {
 			t.Errorf("key of %+v reads as %+v, %v", a, got, err)
 		}
-		// The listing of one text holds no key of another.
+		// The listing of a text contains only keys with that text.
 		prefix := Key{}.Text(a1)
 		must.Equal(t, fmt.Sprintf("key of %+v lies in the listing of %q", b, a1), bytes.HasPrefix(b.key(), prefix), a1 == b1)
 		if end := a.key()[:len(a.key())-sortid.Size].End(); bytes.Compare(a.key(), end) >= 0 {

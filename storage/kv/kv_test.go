@@ -45,7 +45,7 @@ func readThing(tx *Tx, id sortid.ID) (*thing, error) {
 	return v, json.Unmarshal(value, v)
 }
 
-// putThing stores the n-th thing, a rock.
+// putThing stores thing n, a rock.
 func putThing(tx *Tx, n int) error {
 	id, v := testID(n), &thing{Kind: "rock", Name: string(make([]byte, 200))}
 	old, err := readThing(tx, id)
@@ -62,18 +62,18 @@ func putThing(tx *Tx, n int) error {
 	return things.Put(tx, id, value, old, v)
 }
 
-// schemaWith returns the schema of these tests after some migrations.
+// schemaWith returns the schema of these tests with the given migrations.
 func schemaWith(steps ...Migration) *Schema {
 	return &Schema{
 		Buckets:    []string{bucketThings, bucketNotes},
 		Tables:     []AnyTable{&things},
 		Migrations: steps,
-		Check:      func(context.Context, *Tx, *Findings) error { return nil },
+		Check:      func(context.Context, *Tx, *ProblemList) error { return nil },
 		Repair:     func(context.Context, *Tx) error { return nil },
 	}
 }
 
-// testID returns the n-th ID: IDs rise with n.
+// testID returns ID n; IDs ascend with n.
 func testID(n int) (id sortid.ID) {
 	binary.BigEndian.PutUint64(id[8:], uint64(n))
 	return id
@@ -136,7 +136,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// edit changes a closed database behind its back.
+// edit changes a closed database without using this package.
 func edit(t *testing.T, path string, change func(*bolt.Tx) error) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)

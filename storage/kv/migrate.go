@@ -15,13 +15,13 @@ import (
 
 const metaSchema = "schema"
 
-// prepare brings the database to the current schema, with all buckets and
-// indexes, and returns the floor of IDs.
-func prepare(db *bolt.DB, s *Schema, announce func(string)) (floor sortid.ID, err error) {
+// prepare brings the database to the current schema, with all buckets and indexes, and
+// returns the high-water mark of IDs.
+func prepare(db *bolt.DB, s *Schema, announce func(string)) (highWaterMark sortid.ID, err error) {
 	version, err := readVersion(db)
 	switch {
 	case err != nil:
-		return floor, err
+		return highWaterMark, err
 	case version == 0:
 		err = db.Update(func(tx *bolt.Tx) error { return create(tx, s) })
 	case version > s.version():
@@ -35,20 +35,20 @@ func prepare(db *bolt.DB, s *Schema, announce func(string)) (floor sortid.ID, er
 		err = prepareDerived(db, s, announce)
 	}
 	if err != nil {
-		return floor, err
+		return highWaterMark, err
 	}
 	err = db.View(func(tx *bolt.Tx) error {
-		floor, err = readFloor(tx)
+		highWaterMark, err = readHighWaterMark(tx)
 		return err
 	})
-	return floor, err
+	return highWaterMark, err
 }
 
-// expectRecords refuses a database from which records have disappeared. Open would take none
-// for all.
+// expectRecords rejects a database from which record buckets have disappeared. Open would
+// otherwise treat it as complete.
 func expectRecords(db *bolt.DB, s *Schema) error {
 	return db.View(func(tx *bolt.Tx) error {
-		var found Findings
+		var found ProblemList
 		checkBuckets(&Tx{bolt: tx, schema: s}, &found)
 		for _, p := range found.Problems {
 			if !p.Derivable {
@@ -59,9 +59,9 @@ func expectRecords(db *bolt.DB, s *Schema) error {
 	})
 }
 
-// checkBuckets finds missing buckets. Those that a migration or Open is still to make are
-// not missing.
-func checkBuckets(t *Tx, found *Findings) {
+// checkBuckets reports missing buckets, except those that a migration or Open has yet to
+// create.
+func checkBuckets(t *Tx, found *ProblemList) {
 	derived := t.schema.derived()
 	schema, err := storedSchema(t)
 	for _, name := range t.schema.buckets() {
@@ -70,7 +70,7 @@ func checkBuckets(t *Tx, found *Findings) {
 		case err == nil && schema < t.schema.version():
 		case slices.Contains(derived, name) && !isBuilt(t.bolt, name):
 		case slices.Contains(derived, name):
-			found.Derivef("the index %s is missing", name)
+			found.AddDerivablef("the index %s is missing", name)
 		default:
 			found.Addf("the records %s are missing", name)
 		}
@@ -81,7 +81,7 @@ func storedSchema(t *Tx) (int, error) {
 	return strconv.Atoi(string(t.Bucket(Meta).Get([]byte(metaSchema))))
 }
 
-// expectVersion refuses a database that this version can't read.
+// expectVersion rejects a database that this version cannot read.
 func expectVersion(db *bolt.DB, s *Schema) error {
 	version, err := readVersion(db)
 	switch {
@@ -99,13 +99,13 @@ func newerError(version int, s *Schema) error {
 	return fmt.Errorf("it was written by a newer version of this program (schema %d, this one knows %d); install that version again", version, s.version())
 }
 
-// readVersion returns the schema of a database, 0 if it is empty.
+// readVersion returns the schema number of a database, or 0 if it is empty.
 func readVersion(db *bolt.DB) (version int, err error) {
 	err = db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket([]byte(Meta))
 		if meta == nil {
 			if name, _ := tx.Cursor().First(); name != nil {
-				return fmt.Errorf("the database is another program's: it has a bucket %q", name)
+				return fmt.Errorf("the database belongs to another program: it has a bucket %q", name)
 			}
 			return nil
 		}
@@ -122,8 +122,8 @@ func putVersion(tx *bolt.Tx, version int) error {
 	return tx.Bucket([]byte(Meta)).Put([]byte(metaSchema), []byte(strconv.Itoa(version)))
 }
 
-// create makes all buckets in one transaction, so that a crash leaves either
-// an empty file or a complete database.
+// create creates all buckets in one transaction, so that a crash leaves either an empty
+// file or a complete database.
 func create(tx *bolt.Tx, s *Schema) error {
 	if err := createBuckets(tx, s); err != nil {
 		return err
@@ -148,11 +148,10 @@ func createBuckets(tx *bolt.Tx, s *Schema) error {
 	return nil
 }
 
-// migrate runs the missing steps. Each copies the database first, then runs in
-// a transaction of its own.
+// migrate runs the missing steps, each in its own transaction after copying the database.
 func migrate(db *bolt.DB, version int, s *Schema, announce func(string)) error {
 	if version < s.version() {
-		announce(fmt.Sprintf("the database, written by an older version of this program, is brought from schema %d to %d; a large one takes minutes, and nobody is answered until then", version, s.version()))
+		announce(fmt.Sprintf("migrating the database from schema %d to %d; this can take minutes, during which no requests are served", version, s.version()))
 	}
 	for ; version < s.version(); version++ {
 		next := version + 1

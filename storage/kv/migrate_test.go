@@ -14,8 +14,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// renameRocks is a migration as a later version may need it: it changes records, deletes
-// the index that they invalidate, and makes a bucket that is new.
+// renameRocks is a migration such as a later version might need: it changes records,
+// deletes the index that this invalidates, and creates a new bucket.
 func renameRocks(tx *bolt.Tx) error {
 	b := tx.Bucket([]byte(bucketThings))
 	changed := map[string][]byte{}
@@ -42,7 +42,7 @@ func countKind(t *testing.T, db *DB, kind string) (n int) {
 	return n
 }
 
-// withThings returns the path of a closed database of n things.
+// withThings returns the path of a closed database with n things.
 func withThings(t *testing.T, n int) string {
 	t.Helper()
 	path := newPath(t)
@@ -54,7 +54,7 @@ func withThings(t *testing.T, n int) string {
 
 func TestMigrationRunsOnceAndKeepsACopy(t *testing.T) {
 	path := withThings(t, 3)
-	edit(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(bucketNotes)) }) // which is new
+	edit(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(bucketNotes)) }) // the migration creates it
 	runs := 0
 	step := func(tx *bolt.Tx) error { runs++; return renameRocks(tx) }
 	wantProblems(t, path, "", step)
@@ -90,7 +90,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	if _, err := Open(path, schemaWith(first, second), Options{}); !errors.Is(err, errMine) {
 		t.Fatalf("error %v, want the step's", err)
 	}
-	db := openAt(t, path, Options{}, first) // which succeeded
+	db := openAt(t, path, Options{}, first) // the step that succeeded
 	must.Equal(t, "rocks", countKind(t, db, "rock"), 3)
 	check(t, db)
 }
@@ -110,12 +110,12 @@ func wantProblems(t *testing.T, path, want string, steps ...Migration) {
 
 func TestOpenBuildsMissingIndexes(t *testing.T) {
 	for name, tt := range map[string]struct {
-		found  string // by a check before
+		found  string // reported by a check beforehand
 		change func(*bolt.Tx) error
 	}{
 		"never built": {"", func(tx *bolt.Tx) error { return dropDerived(tx, indexKind) }},
 		"bucket gone": {"the index things.kind is missing", func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(indexKind)) }},
-		"build interrupted": {"things.kind lacks an entry", func(tx *bolt.Tx) error {
+		"build interrupted": {"things.kind is missing an entry", func(tx *bolt.Tx) error {
 			err := tx.Bucket([]byte(Meta)).Delete([]byte(metaBuilt + indexKind))
 			b := tx.Bucket([]byte(indexKind))
 			for range 100 {
@@ -137,7 +137,8 @@ func TestOpenBuildsMissingIndexes(t *testing.T) {
 	}
 }
 
-// Without its records a database is damaged, also if an index is to be built from them.
+// A database without its records is damaged, even if an index of them has yet to be
+// built.
 func TestOpenRefusesADatabaseThatLacksRecords(t *testing.T) {
 	for name, also := range map[string]func(*bolt.Tx) error{
 		"alone":         func(*bolt.Tx) error { return nil },
@@ -173,10 +174,10 @@ func TestOpenDropsUnknownIndexes(t *testing.T) {
 }
 
 func TestDamagedMetaIsRefused(t *testing.T) {
-	for _, name := range []string{metaSchema, metaFloor} {
+	for name, want := range map[string]string{metaSchema: "schema", metaHighWaterMark: "high-water mark"} {
 		path := withThings(t, 0)
 		edit(t, path, func(tx *bolt.Tx) error { return tx.Bucket([]byte(Meta)).Put([]byte(name), []byte("x")) })
-		if _, err := Open(path, schemaWith(), Options{}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := Open(path, schemaWith(), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want a refusal", name, err)
 		}
 	}
@@ -184,7 +185,7 @@ func TestDamagedMetaIsRefused(t *testing.T) {
 
 func TestOpenRemovesLeftovers(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"jobs.db.snapshot.1.tmp", "jobs.db.compact.tmp"} { // of killed processes
+	for _, name := range []string{"jobs.db.snapshot.1.tmp", "jobs.db.compact.tmp"} { // left by killed processes
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	must.OK(t, openAt(t, filepath.Join(dir, "jobs.db"), Options{}).Close())

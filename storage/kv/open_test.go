@@ -23,7 +23,7 @@ func TestDatabaseIsPrivateToItsUser(t *testing.T) {
 	must.Equal(t, "mode", info.Mode().Perm(), 0o600)
 }
 
-// calls are what may be done with the file of a database.
+// calls lists the operations on the file of a database.
 func calls(ctx context.Context) map[string]func(path string) error {
 	return map[string]func(path string) error{
 		"open": func(path string) error {
@@ -45,7 +45,7 @@ func calls(ctx context.Context) map[string]func(path string) error {
 	}
 }
 
-// In a bubble, waiting for a lock takes no time.
+// In a synctest bubble, waiting for a lock takes no time.
 func TestLockedDatabaseIsRefused(t *testing.T) {
 	refused := func(t *testing.T, path, call string) {
 		t.Helper()
@@ -128,7 +128,7 @@ func TestBrokenFileIsRefusedAndLeftAlone(t *testing.T) {
 		{"all but the meta pages overwritten", "damaged", func(path string) error {
 			return overwrite(path, 2*4096, make([]byte, 4<<20))
 		}},
-		{"another database", "not the one that was here", func(path string) error {
+		{"another database", "has been replaced by another one", func(path string) error {
 			other, err := os.ReadFile(withThings(t, 1))
 			return errors.Join(err, os.WriteFile(path, other, 0o600))
 		}},
@@ -147,10 +147,10 @@ func TestDatabaseOfAnotherProgramIsRefused(t *testing.T) {
 		_, err := tx.CreateBucket([]byte("theirs"))
 		return err
 	})
-	refused(t, path, "another program's")
+	refused(t, path, "belongs to another program")
 }
 
-// refused expects that a database is neither opened nor changed.
+// refused expects that a database can be neither opened nor changed.
 func refused(t *testing.T, path, message string) {
 	t.Helper()
 	before, _ := os.ReadFile(path)
@@ -164,7 +164,7 @@ func refused(t *testing.T, path, message string) {
 	}
 }
 
-// The writer would wait for the reader if the file outgrew its map.
+// If the file outgrew its map, the writer would wait for the reader.
 func TestGrowingFileDoesNotWaitForReaders(t *testing.T) {
 	db := openNew(t)
 	view(t, db, func(*Tx) error {

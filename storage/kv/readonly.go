@@ -10,15 +10,15 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// ReadOnly is a database without writers: a snapshot, or the database of
-// a stopped service. It writes no file beside the database either.
+// ReadOnly is a database without writers: a snapshot, or the database of a stopped
+// service. The files next to the database are not written either.
 type ReadOnly struct {
 	file   *bolt.DB
 	schema *Schema
 }
 
-// OpenReadOnly opens the database at path. Others may read it meanwhile; a
-// service can't start on it.
+// OpenReadOnly opens the database at path. Other processes can read it at the same time,
+// but a service cannot start on it.
 func OpenReadOnly(path string, s *Schema) (*ReadOnly, error) {
 	file, err := boltfile.OpenReadOnly(path)
 	if err != nil {
@@ -33,22 +33,21 @@ func OpenReadOnly(path string, s *Schema) (*ReadOnly, error) {
 // Close releases the file.
 func (r *ReadOnly) Close() error { return r.file.Close() }
 
-// View runs fn in a read transaction. It returns damage that it meets as an
-// error.
+// View runs fn in a read transaction. It returns damage that fn encounters as an error.
 func (r *ReadOnly) View(fn func(*Tx) error) error {
 	return boltfile.Guard(func() error {
 		b, err := r.file.Begin(false)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = b.Rollback() }() // can't fail for a read transaction
+		defer func() { _ = b.Rollback() }() // cannot fail for a read transaction
 		t := &Tx{bolt: b, schema: r.schema}
 		defer func() { t.bolt = nil }()
 		return fn(t)
 	})
 }
 
-// CopyTo writes the database to a new file, whole or not at all.
+// CopyTo atomically writes the database to a new file.
 func (r *ReadOnly) CopyTo(ctx context.Context, path string) error {
 	if err := boltfile.CopyTo(ctx, r.file, path); err != nil {
 		return fmt.Errorf("copy the database: %w", err)
@@ -58,13 +57,13 @@ func (r *ReadOnly) CopyTo(ctx context.Context, path string) error {
 
 // Info describes a database.
 type Info struct {
-	ID     string // the same in all copies
+	ID     string // shared by all copies
 	Schema int
 	Commit int64  // number of the last commit
-	Lost   string // the commits that the database has lost, in words
+	Lost   string // description of the commits that the database has lost
 }
 
-// Info returns what database this is.
+// Info returns the description of this database.
 func (r *ReadOnly) Info() (info Info, err error) {
 	var identity boltfile.Identity
 	err = r.View(func(t *Tx) error {
@@ -84,14 +83,15 @@ func (r *ReadOnly) Info() (info Info, err error) {
 
 // Report is the result of a check.
 type Report struct {
-	Findings
-	Entries map[string]int // in each bucket that does not follow from others
+	ProblemList
+	Entries map[string]int // entries in each bucket that is not derived
 
-	// Readable says that the records can be read: pages and buckets are sound.
+	// Readable reports whether the records can be read, that is, whether pages and
+	// buckets are intact.
 	Readable bool
 }
 
-// Check reads the whole database and reports every disagreement, like DB.Check.
+// Check reads the whole database and reports every inconsistency, like DB.Check.
 func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 	if err := boltfile.ReadThrough(ctx, r.file); err != nil {
 		return nil, fmt.Errorf("check: %w", err)
@@ -100,7 +100,7 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 	err := boltfile.CheckPages(ctx, r.file, func(problem error) { report.Addf("%v", problem) })
 	if err == nil && report.Count == 0 {
 		err = r.View(func(t *Tx) error {
-			if checkBuckets(t, &report.Findings); report.Count > 0 {
+			if checkBuckets(t, &report.ProblemList); report.Count > 0 {
 				return nil
 			}
 			report.Readable = true
@@ -109,11 +109,11 @@ func (r *ReadOnly) Check(ctx context.Context) (*Report, error) {
 					report.Entries[name] = t.Bucket(name).Stats().KeyN
 				}
 			}
-			floor, err := readFloor(t.bolt)
+			highWaterMark, err := readHighWaterMark(t.bolt)
 			if err != nil {
 				return err
 			}
-			return checkRecords(ctx, t, floor, &report.Findings)
+			return checkRecords(ctx, t, highWaterMark, &report.ProblemList)
 		})
 	}
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// Repair derives again what follows from the records of the database at path:
-// indexes, sums, the high-water mark, and what the schema repairs. It changes no record
-// otherwise and refuses damaged pages. It keeps a copy of the database as it
-// was and returns a check of the database as it is.
+// Repair rebuilds the derived data of the database at path: indexes, sums, the high-water
+// mark, and whatever the schema repairs. It changes nothing else in records and rejects
+// damaged pages. It keeps a copy of the original database and returns a check of the
+// repaired one.
 func Repair(ctx context.Context, path string, s *Schema, o Options) (report *Report, err error) {
 	file, err := openClosed(path, s, o)
 	if err != nil {
@@ -28,7 +28,7 @@ func Repair(ctx context.Context, path string, s *Schema, o Options) (report *Rep
 	}
 	switch {
 	case !before.Readable && before.Derivable < before.Count:
-		return nil, fault.Errorf(fault.Internal, "the database is damaged in a way that can't be repaired (%s); restore a backup", before.Problems[0].Text)
+		return nil, fault.Errorf(fault.Internal, "the database damage cannot be repaired (%s); restore a backup", before.Problems[0].Text)
 	case before.Derivable == 0:
 		return before, nil
 	}
@@ -41,8 +41,8 @@ func Repair(ctx context.Context, path string, s *Schema, o Options) (report *Rep
 	return r.Check(ctx)
 }
 
-// Compact rewrites the database at path without free pages. It refuses damage,
-// which a copy would hide.
+// Compact rewrites the database at path without free pages. It rejects a damaged
+// database, since a copy would hide the damage.
 func Compact(ctx context.Context, path string, s *Schema, o Options) (c boltfile.Compacted, err error) {
 	file, err := openClosed(path, s, o)
 	if err != nil {
@@ -50,7 +50,7 @@ func Compact(ctx context.Context, path string, s *Schema, o Options) (c boltfile
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	sound := func(ctx context.Context, db *bolt.DB) error {
-		var found Findings
+		var found ProblemList
 		if err := boltfile.CheckPages(ctx, db, func(problem error) { found.Addf("%v", problem) }); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func Compact(ctx context.Context, path string, s *Schema, o Options) (c boltfile
 	return boltfile.Compact(ctx, file, sound)
 }
 
-// openClosed opens a database that no process may hold, as it is.
+// openClosed opens, without preparing it, a database that no other process has open.
 func openClosed(path string, s *Schema, o Options) (*bolt.DB, error) {
 	file, err := boltfile.Open(path, boltfile.Options{MaxSize: o.MaxSize, AnyFileSystem: o.AnyFileSystem})
 	if err != nil {
@@ -74,15 +74,15 @@ func openClosed(path string, s *Schema, o Options) (*bolt.DB, error) {
 	return file, nil
 }
 
-// derive replaces everything that follows from records. If it is interrupted,
-// the next Open builds the missing indexes.
+// derive rebuilds all derived data. If it is interrupted, the next Open builds the
+// missing indexes.
 func derive(ctx context.Context, file *bolt.DB, s *Schema) error {
 	if err := rebuild(file, s, s.rebuildable(), nil); err != nil {
 		return err
 	}
 	return file.Update(func(b *bolt.Tx) error {
 		t := &Tx{bolt: b, schema: s}
-		err := errors.Join(repairFloor(t), repairJournal(t))
+		err := errors.Join(repairHighWaterMark(t), repairJournal(t))
 		for _, m := range s.repairedBuckets() {
 			err = errors.Join(err, m.Repair(t))
 		}

@@ -8,12 +8,13 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// scanned is records that are decoded together, by a goroutine of their own. Their bytes
-// are copied first: damage of the file must meet the goroutine that is prepared for it.
+// scanned is a group of records that a separate goroutine decodes. Their bytes are copied
+// first, so that damage to the file is encountered by the goroutine that recovers from
+// it.
 type scanned[T any] struct {
 	ids    []sortid.ID
 	bytes  []byte
-	ends   []int // of each part in bytes; -1 if it is missing
+	ends   []int // end of each part in bytes; -1 if it is missing
 	values []*T
 	errs   []error
 	done   sync.WaitGroup
@@ -24,11 +25,11 @@ const (
 	scannedBytes   = 1 << 20
 )
 
-// Scan calls visit for each record in the order of their IDs, with nil and an error in
-// place of one that can't be decoded, until visit returns false. Keys that are no IDs go to
-// bad. If the table has Decode, several records are decoded at a time.
+// Scan calls visit for each record in ID order, with nil and an error for each one that
+// cannot be decoded, until visit returns false. It passes keys that are not IDs to bad.
+// If the table has Decode, records are decoded in parallel.
 func (table *Table[T]) Scan(ctx context.Context, t *Tx, bad func(k Key), visit func(id sortid.ID, v *T, err error) bool) error {
-	var ahead []*scanned[T] // the oldest first
+	var ahead []*scanned[T] // oldest first
 	defer func() {
 		for _, s := range ahead {
 			s.done.Wait()
@@ -53,7 +54,7 @@ func (table *Table[T]) Scan(ctx context.Context, t *Tx, bad func(k Key), visit f
 		ahead = append(ahead, s)
 		return len(ahead) <= runtime.GOMAXPROCS(0) || oldest()
 	}
-	parts := make([]*Beside, len(table.Parts))
+	parts := make([]*Lockstep, len(table.Parts))
 	for i, part := range table.Parts {
 		parts[i] = t.Beside(part)
 	}
@@ -88,8 +89,8 @@ func (table *Table[T]) Scan(ctx context.Context, t *Tx, bad func(k Key), visit f
 	return nil
 }
 
-// addRecord copies a record and its further parts.
-func (s *scanned[T]) addRecord(id sortid.ID, value []byte, parts []*Beside) {
+// addRecord copies a record and its other parts.
+func (s *scanned[T]) addRecord(id sortid.ID, value []byte, parts []*Lockstep) {
 	s.ids = append(s.ids, id)
 	s.bytes = append(s.bytes, value...)
 	s.ends = append(s.ends, len(s.bytes))

@@ -9,30 +9,30 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// Meta is the bucket that describes the database. Callers may keep values
-// there too.
+// Meta is the name of the bucket that describes the database. Callers can store values in
+// it too.
 const Meta = boltfile.Meta
 
-// Schema says what a database holds.
+// Schema defines the content of a database.
 type Schema struct {
-	Buckets []string // of records
+	Buckets []string // buckets of records
 	Tables  []AnyTable
-	Journal *Journal // nil: none
+	Journal *Journal // nil means no journal
 
-	// Migrations lead from schema 1 to the current one, a step each. Steps are
-	// only ever added. A new field of a record needs none.
+	// Migrations lead from schema 1 to the current one, one step each. Steps are only
+	// ever added. A new field of a record needs none.
 	Migrations []Migration
 
-	// Check reports disagreements that the tables can't find by themselves.
-	Check func(ctx context.Context, tx *Tx, found *Findings) error
+	// Check reports inconsistencies that the tables cannot detect on their own.
+	Check func(ctx context.Context, tx *Tx, found *ProblemList) error
 
-	// Repair derives again what Check reports as derivable.
+	// Repair rebuilds the data that Check reports as derivable.
 	Repair func(ctx context.Context, tx *Tx) error
 }
 
-// Migration turns the database of one schema into that of the next. It creates the
-// buckets that are new in Schema.Buckets. It may delete the bucket of an index: Open
-// builds it again.
+// Migration converts a database from one schema to the next. It creates the buckets that
+// are new in Schema.Buckets. It can delete the bucket of an index, which Open then
+// rebuilds.
 type Migration func(*bolt.Tx) error
 
 // AnyTable is a Table of any record type.
@@ -41,7 +41,7 @@ type AnyTable interface {
 	derivedNames() []string
 	repairedBuckets() []repairer
 	build(tx *Tx, name string, from []byte, records int) (next []byte, err error)
-	checkRecords(ctx context.Context, tx *Tx, found *Findings) error
+	checkRecords(ctx context.Context, tx *Tx, found *ProblemList) error
 }
 
 // version returns the current schema number.
@@ -56,7 +56,7 @@ func (s *Schema) buckets() []string {
 	return all
 }
 
-// derived returns the buckets that follow from records.
+// derived returns the names of the derived buckets.
 func (s *Schema) derived() (names []string) {
 	for _, table := range s.Tables {
 		names = append(names, table.derivedNames()...)
@@ -81,16 +81,17 @@ func (s *Schema) repairedBuckets() (all []repairer) {
 	return all
 }
 
-// repairer is a derived bucket that can't be rebuilt from its records: it holds more.
+// repairer is a derived bucket that cannot be rebuilt from its records because it holds
+// more than they do.
 type repairer interface {
 	Name() string
 	Repair(t *Tx) error
 }
 
-// fillPercent says how full bbolt leaves a page when it splits it. Records are only added
-// at the end of their bucket, and each listing of an index grows at its own end, where the
-// next listing begins, so most of what a split leaves behind gets no further entries: with
-// half-full pages, bbolt's default, the file is a third larger. But records grow after
-// that, as a job's does when it runs and ends. On a page without room for it they would
-// need a second one.
+// fillPercent is how full bbolt leaves a page when it splits it. Records are only added
+// at the end of their bucket, and each listing of an index grows at its end, just before
+// the next listing, so most pages get no further entries after a split: with bbolt's
+// default of half-full pages, the file is a third larger. But records grow later, as a
+// job's does when it runs and finishes. On a page without free space they would need a
+// second page.
 const fillPercent = 0.8

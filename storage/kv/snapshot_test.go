@@ -18,7 +18,7 @@ func TestSnapshotIsOneStateWhileOthersWrite(t *testing.T) {
 	for w := range 4 {
 		writers.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				// Always two things at once: no state has just one of them.
+				// Always two things at once, so that no state has just one of them.
 				_ = db.Update(ctx, func(tx *Tx) error {
 					return errors.Join(putThing(tx, w*100_000+2*n), putThing(tx, w*100_000+2*n+1))
 				})

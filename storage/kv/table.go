@@ -8,39 +8,40 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Table is a bucket of records by ID with the buckets that follow from them.
-// Open builds a derived bucket that is missing. If the entries of one change,
-// it needs another name, or a migration that deletes it.
+// Table is a bucket of records by ID with its derived buckets. Open builds missing
+// derived buckets. If the definition of a derived bucket's entries changes, the bucket
+// needs a new name or a migration that deletes it.
 type Table[T any] struct {
 	Bucket  string
 	Read    func(tx *Tx, id sortid.ID) (*T, error)
 	Derived []Derived[T]
 
-	// Parts are further buckets with parts of the records, and Decode does what Read does
-	// with what the buckets hold, nil for a part that is missing. A table of few records
-	// needs neither.
+	// Parts lists further buckets with parts of the records. Decode decodes what Read
+	// reads, given the values from all the buckets, nil for a missing part. A table with
+	// few records needs neither.
 	Parts  []string
 	Decode func(id sortid.ID, parts [][]byte) (*T, error)
 
-	// Also checks what is between the records, if it is not nil, like Derived.
-	Also func(found *Findings) (record func(id sortid.ID, v *T), end func())
+	// CheckRecords, if not nil, checks invariants between the records, in the way of
+	// Derived.Check.
+	CheckRecords func(found *ProblemList) (record func(id sortid.ID, v *T), end func())
 }
 
-// Derived is a bucket that follows from the records of a table: an Index, or
-// a sum over records.
+// Derived is a bucket derived from the records of a table: an Index, or a sum over
+// records.
 type Derived[T any] interface {
 	Name() string
 
-	// Follow applies a record's change to the bucket; nil is no record.
-	Follow(tx *Tx, id sortid.ID, old, now *T) error
+	// Apply applies a record's change to the bucket; nil means no record.
+	Apply(tx *Tx, id sortid.ID, old, now *T) error
 
-	// Check compares the bucket with the records. The caller passes all of them
-	// to record, then calls end.
-	Check(tx *Tx, found *Findings) (record func(id sortid.ID, v *T), end func(context.Context) error)
+	// Check compares the bucket with the records. The caller passes each record to
+	// record, then calls end.
+	Check(tx *Tx, found *ProblemList) (record func(id sortid.ID, v *T), end func(context.Context) error)
 }
 
-// Put stores a record in place of old, nil if there is none. The value is what
-// Read decodes as now.
+// Put stores a record in place of old, which is nil if there was none. now is the record
+// that Read decodes from value.
 func (table *Table[T]) Put(t *Tx, id sortid.ID, value []byte, old, now *T) error {
 	if err := t.Replace(table.Bucket, id[:], value); err != nil {
 		return err
@@ -61,7 +62,7 @@ func (table *Table[T]) Delete(t *Tx, id sortid.ID, old *T) error {
 
 func (table *Table[T]) follow(t *Tx, id sortid.ID, old, now *T) error {
 	for _, d := range table.Derived {
-		if err := d.Follow(t, id, old, now); err != nil {
+		if err := d.Apply(t, id, old, now); err != nil {
 			return err
 		}
 	}
@@ -75,8 +76,8 @@ type Index[T any] struct {
 	Entries func(id sortid.ID, v *T) []Entry
 }
 
-// Entry is an entry of an index. Its value, mostly empty, saves reading the
-// record where a walk visits every entry.
+// Entry is an entry of an index. Its value, usually empty, saves reading the record when
+// a walk visits every entry.
 type Entry struct {
 	Key   Key
 	Value []byte
@@ -85,8 +86,8 @@ type Entry struct {
 // Name returns the name of the bucket.
 func (ix Index[T]) Name() string { return ix.Bucket }
 
-// Follow deletes the entries that old had, and puts those that now has.
-func (ix Index[T]) Follow(t *Tx, id sortid.ID, old, now *T) error {
+// Apply deletes the entries of old and puts those of now.
+func (ix Index[T]) Apply(t *Tx, id sortid.ID, old, now *T) error {
 	var before, after []Entry
 	if old != nil {
 		before = ix.Entries(id, old)
@@ -139,8 +140,8 @@ func (table *Table[T]) repairedBuckets() (all []repairer) {
 	return all
 }
 
-// build adds some records to a derived bucket, beginning at from. It returns
-// where to continue, nil at the end.
+// build adds up to records records to a derived bucket, starting at from. It returns the
+// key at which to continue, or nil at the end.
 func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]byte, error) {
 	var derived Derived[T]
 	for _, d := range table.Derived {
@@ -161,7 +162,7 @@ func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]by
 		if err != nil {
 			return nil, err
 		}
-		if err := derived.Follow(t, id, nil, v); err != nil {
+		if err := derived.Apply(t, id, nil, v); err != nil {
 			return nil, err
 		}
 	}
@@ -169,15 +170,15 @@ func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]by
 }
 
 // checkRecords reads all records and compares the derived buckets with them.
-func (table *Table[T]) checkRecords(ctx context.Context, t *Tx, found *Findings) error {
+func (table *Table[T]) checkRecords(ctx context.Context, t *Tx, found *ProblemList) error {
 	if !t.Has(table.Bucket) {
-		return nil // of a newer version
+		return nil // added by a newer version
 	}
 	c := checking[T]{}
 	sums := map[string]*indexSum[T]{}
 	for _, d := range table.Derived {
 		switch ix, ok := d.(Index[T]); {
-		case !t.Has(d.Name()): // of a newer version
+		case !t.Has(d.Name()): // added by a newer version
 		case ok:
 			sums[ix.Bucket] = &indexSum[T]{index: ix}
 			c.records = append(c.records, sums[ix.Bucket].addRecord)
@@ -185,8 +186,8 @@ func (table *Table[T]) checkRecords(ctx context.Context, t *Tx, found *Findings)
 			c.addCheck(d.Check(t, found))
 		}
 	}
-	if table.Also != nil {
-		record, end := table.Also(found)
+	if table.CheckRecords != nil {
+		record, end := table.CheckRecords(found)
 		c.addCheck(record, func(context.Context) error { end(); return nil })
 	}
 	bad := func(k Key) { found.Addf("%s: the key %x is not an ID", table.Bucket, []byte(k)) }
@@ -197,9 +198,9 @@ func (table *Table[T]) checkRecords(ctx context.Context, t *Tx, found *Findings)
 	return table.checkIndexes(ctx, t, sums, found)
 }
 
-// checkIndexes names the differences of indexes that are not what the records say, which
-// takes a look at each entry.
-func (table *Table[T]) checkIndexes(ctx context.Context, t *Tx, sums map[string]*indexSum[T], found *Findings) error {
+// checkIndexes reports the differences of the indexes that do not agree with the records,
+// by looking up each entry.
+func (table *Table[T]) checkIndexes(ctx context.Context, t *Tx, sums map[string]*indexSum[T], found *ProblemList) error {
 	c := checking[T]{}
 	for _, d := range table.Derived {
 		if sum := sums[d.Name()]; sum != nil {
@@ -216,7 +217,7 @@ func (table *Table[T]) checkIndexes(ctx context.Context, t *Tx, sums map[string]
 	return c.scan(ctx, t, table, func(Key) {}, func(sortid.ID, error) {})
 }
 
-// checking is checks that receive each record.
+// checking is a set of checks that receive each record.
 type checking[T any] struct {
 	records []func(sortid.ID, *T)
 	ends    []func(context.Context) error
@@ -245,8 +246,8 @@ func (c *checking[T]) scan(ctx context.Context, t *Tx, table *Table[T], bad func
 	return err
 }
 
-// Check finds missing entries by record, and others by their number.
-func (ix Index[T]) Check(t *Tx, found *Findings) (record func(sortid.ID, *T), end func(context.Context) error) {
+// Check reports missing entries by record, and surplus ones by their number.
+func (ix Index[T]) Check(t *Tx, found *ProblemList) (record func(sortid.ID, *T), end func(context.Context) error) {
 	b, want := t.Bucket(ix.Bucket), 0
 	record = func(id sortid.ID, v *T) {
 		for _, e := range ix.Entries(id, v) {
@@ -254,15 +255,15 @@ func (ix Index[T]) Check(t *Tx, found *Findings) (record func(sortid.ID, *T), en
 			value := b.Get(e.Key)
 			switch {
 			case value == nil:
-				found.Derivef("%s lacks an entry of %s", ix.Bucket, id)
+				found.AddDerivablef("%s is missing an entry for %s", ix.Bucket, id)
 			case !bytes.Equal(value, e.Value):
-				found.Derivef("%s has another value for %s", ix.Bucket, id)
+				found.AddDerivablef("%s has a wrong value for %s", ix.Bucket, id)
 			}
 		}
 	}
 	end = func(context.Context) error {
 		if have := b.Stats().KeyN; have != want {
-			found.Derivef("%s has %d entries, its records have %d", ix.Bucket, have, want)
+			found.AddDerivablef("%s has %d entries, its records have %d", ix.Bucket, have, want)
 		}
 		return nil
 	}

@@ -9,19 +9,19 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Tx is a transaction. The bytes that it returns are bbolt's and die with it:
-// copy what outlives the closure.
+// Tx is a transaction. The bytes that it returns belong to bbolt and are only valid
+// during the transaction: copy what must outlive the closure.
 type Tx struct {
 	bolt    *bolt.Tx // nil once the closure has returned
 	schema  *Schema
 	changes int // puts and deletions so far
 	highest sortid.ID
-	open    []openBucket // few, so that a linear search is fastest
+	open    []openBucket // few, so linear search is fastest
 	notes   notes
 }
 
-// openBucket is a bucket that was used before in the transaction. bbolt would
-// search for it every time.
+// openBucket is a bucket that the transaction has already used. bbolt would search for it
+// every time.
 type openBucket struct {
 	name   string
 	bucket *bolt.Bucket
@@ -45,10 +45,10 @@ func (t *Tx) Bucket(name string) *bolt.Bucket {
 	return b
 }
 
-// Has reports whether there is a bucket. A file that no Open has prepared may lack some.
+// Has reports whether a bucket exists. A file not prepared by Open can lack some.
 func (t *Tx) Has(name string) bool { return t.bolt.Bucket([]byte(name)) != nil }
 
-// Put stores a value. The caller must not change it before the commit.
+// Put stores a value. The caller must not modify it before the commit.
 func (t *Tx) Put(bucket string, key, value []byte) error {
 	t.changes++
 	if err := t.Bucket(bucket).Put(key, value); err != nil {
@@ -57,7 +57,7 @@ func (t *Tx) Put(bucket string, key, value []byte) error {
 	return nil
 }
 
-// Replace is Put, but does nothing if the value is there already.
+// Replace is Put, but does nothing if the value is unchanged.
 func (t *Tx) Replace(bucket string, key, value []byte) error {
 	if old := t.Bucket(bucket).Get(key); old != nil && bytes.Equal(old, value) {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"molrun/app/base/limit"
 )
 
-// Update runs fn in the writer's goroutine and returns once its changes are on
-// the disk. It shares a commit with other callers, so fn may run twice. If ctx
-// ends before fn begins, nothing happens; later Update waits for the commit
-// anyway. A panic of fn is passed on. fn must not call View or Update itself.
+// Update runs fn in the writer's goroutine and returns once its changes are on disk. It
+// shares a commit with other callers, so fn can run twice. If ctx ends before fn starts,
+// fn does not run; after that Update always waits for the commit. A panic in fn
+// propagates to the caller. fn must not call View or Update itself.
 func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := db.ready(ctx); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	return c.err
 }
 
-// call is one Update on its way through the writer.
+// call is a call of Update being processed by the writer.
 type call struct {
 	fn    func(*Tx) error
 	state atomic.Int32  // callWaiting until the writer or the caller changes it
@@ -40,7 +40,7 @@ type call struct {
 	err        error
 	panicked   *panicked
 	rolledBack bool // it failed after changes, which were rolled back
-	suspect    bool // its failure may be due to a change that was rolled back with them
+	suspect    bool // may have failed because of another rolled-back change
 }
 
 const (
@@ -49,8 +49,8 @@ const (
 	callWithdrawn
 )
 
-// submit queues the call. It returns true once the writer has finished it, and
-// false if the writer has not begun it and never will.
+// submit queues the call. It returns true once the writer has finished it, and false if
+// the writer has not started it and never will.
 func (c *call) submit(ctx context.Context, queue chan<- *call, ended <-chan struct{}) bool {
 	select {
 	case queue <- c:
@@ -70,7 +70,7 @@ func (c *call) submit(ctx context.Context, queue chan<- *call, ended <-chan stru
 	return true
 }
 
-// panicked is a closure's panic on its way from the writer to the caller.
+// panicked carries a closure's panic from the writer to the caller.
 type panicked struct {
 	value any
 	stack []byte

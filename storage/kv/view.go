@@ -12,9 +12,9 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// View runs fn on one consistent state and returns once that state is on the
-// disk. It does not wait for writers otherwise. fn should return soon: until
-// then the file can't reuse pages.
+// View runs fn on one consistent state and returns once that state is on disk. Apart from
+// that it does not wait for writers. fn should return soon: until then the file cannot
+// reuse pages.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	if err := db.ready(ctx); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	seen := b.ID()
 	err = db.runRead(b, fn)
 	if notDurable := db.writer.last.wait(ctx, seen, db.health); notDurable != nil {
-		return notDurable // the result, or error, of fn may rest on a lost commit
+		return notDurable // the result or error of fn might depend on a lost commit
 	}
 	return err
 }
@@ -41,7 +41,7 @@ func (db *DB) runRead(b *bolt.Tx, fn func(*Tx) error) error {
 		if v != nil && boltfile.IsDamage(v) {
 			_ = db.health.fail(damagedError(v))
 		}
-		_ = b.Rollback() // can't fail for a read transaction
+		_ = b.Rollback() // cannot fail for a read transaction
 		if v != nil {
 			panic(v)
 		}
@@ -49,29 +49,27 @@ func (db *DB) runRead(b *bolt.Tx, fn func(*Tx) error) error {
 	return fn(t)
 }
 
-// bbolt shows a commit to readers once its last page is written, before that
-// page is synced. A power cut may take back what a reader sees in between. So a
-// View that has seen the current commit waits for it, and fails with it.
+// bbolt makes a commit visible to readers once its last page is written, before that page
+// is synced. A power failure could undo what a reader sees in between. So a View that has
+// seen the current commit waits for it, and fails if it fails.
 
-// lastCommit is the commit that the writer has begun last.
+// lastCommit is the latest commit that the writer has started.
 type lastCommit struct{ current atomic.Pointer[commit] }
 
-// commit is a commit on its way to the disk.
+// commit is a commit that might not be on disk yet.
 type commit struct {
-	number int           // readers that see the commit have it as the ID of their transaction
-	done   chan struct{} // closed when it is on the disk or the database has failed
+	number int           // the transaction ID of readers that see the commit
+	done   chan struct{} // closed once the commit is on disk or the database has failed
 }
 
-// beginCommit is called by the writer before a commit. The one before it is on the
-// disk.
+// beginCommit is called by the writer before a commit, when the previous one is on disk.
 func (l *lastCommit) beginCommit(number int) *commit {
 	c := &commit{number: number, done: make(chan struct{})}
 	l.current.Store(c)
 	return c
 }
 
-// wait returns once the commit with the number that a reader has seen is on the
-// disk.
+// wait returns once the commit that a reader has seen is on disk.
 func (l *lastCommit) wait(ctx context.Context, seen int, h *health) error {
 	c := l.current.Load()
 	if c == nil || seen < c.number {

@@ -6,7 +6,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// recovered returns what a call panics with.
+// recovered returns the value that call panics with.
 func recovered(call func()) (v any) {
 	defer func() { v = recover() }()
 	call()

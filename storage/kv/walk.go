@@ -7,8 +7,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Walk is a position in a bucket. Unlike a cursor of bbolt it stays valid while
-// the transaction puts and deletes.
+// Walk is a position in a bucket. Unlike a bbolt cursor, it remains valid while the
+// transaction puts and deletes.
 type Walk struct {
 	Key   Key // nil at the end
 	Value []byte
@@ -17,15 +17,15 @@ type Walk struct {
 	writable bool
 }
 
-// Walk returns a position in a bucket, to begin with Seek.
+// Walk returns a Walk of a bucket. The caller starts with Seek.
 func (t *Tx) Walk(bucket string) *Walk {
 	return &Walk{cursor: t.Bucket(bucket).Cursor(), writable: t.bolt.Writable()}
 }
 
-// Seek goes to the first entry at or above key.
+// Seek moves to the first entry at or above key.
 func (w *Walk) Seek(key []byte) { w.Key, w.Value = w.cursor.Seek(key) }
 
-// Next goes to the next entry.
+// Next moves to the next entry.
 func (w *Walk) Next() {
 	if !w.writable {
 		w.Key, w.Value = w.cursor.Next()
@@ -37,19 +37,19 @@ func (w *Walk) Next() {
 	}
 }
 
-// Beside is a position in a bucket that moves along with a walk over the same keys in
-// another one, which is cheaper than a lookup for each key.
-type Beside struct{ *Walk }
+// Lockstep is a position in a bucket that advances along with a walk over the same keys of
+// another bucket, which is cheaper than looking up each key.
+type Lockstep struct{ *Walk }
 
-// Beside returns a position in a bucket.
-func (t *Tx) Beside(bucket string) *Beside {
+// Lockstep returns a Lockstep of a bucket.
+func (t *Tx) Beside(bucket string) *Lockstep {
 	w := t.Walk(bucket)
 	w.Seek(nil)
-	return &Beside{w}
+	return &Lockstep{w}
 }
 
-// At returns the value of a key, nil if there is none. Keys have to ascend.
-func (b *Beside) At(key []byte) []byte {
+// At returns the value of a key, or nil if it has none. Keys must ascend between calls.
+func (b *Lockstep) At(key []byte) []byte {
 	for b.Key != nil && bytes.Compare(b.Key, key) < 0 {
 		b.Next()
 	}
@@ -59,7 +59,7 @@ func (b *Beside) At(key []byte) []byte {
 	return b.Value
 }
 
-// Ascend walks the entries whose keys begin with prefix, in their order.
+// Ascend iterates in order over the entries whose keys begin with prefix.
 func (t *Tx) Ascend(bucket string, prefix []byte) iter.Seq2[Key, []byte] {
 	return func(yield func(Key, []byte) bool) {
 		w := t.Walk(bucket)
@@ -71,8 +71,8 @@ func (t *Tx) Ascend(bucket string, prefix []byte) iter.Seq2[Key, []byte] {
 	}
 }
 
-// Descend walks the keys that begin with prefix and are below bound, in reverse
-// order.
+// Descend iterates in reverse order over the keys that begin with prefix and are below
+// bound.
 func (t *Tx) Descend(bucket string, prefix, bound []byte) iter.Seq[Key] {
 	return func(yield func(Key) bool) {
 		for b := t.Back(bucket, prefix, bound); b.Key != nil && yield(b.Key); b.Prev() {
@@ -80,20 +80,20 @@ func (t *Tx) Descend(bucket string, prefix, bound []byte) iter.Seq[Key] {
 	}
 }
 
-// Back is a position in a bucket that goes backwards through the keys with a prefix.
-type Back struct {
+// ReverseWalk is a position in a bucket that moves backward through the keys with a prefix.
+type ReverseWalk struct {
 	Key Key // nil at the end
 
 	prefix []byte
-	cursor *bolt.Cursor // nil: left has the keys
+	cursor *bolt.Cursor // nil means that left holds the keys
 	left   []Key
 }
 
-// Back returns the position of the last key that begins with prefix and is below
-// bound. In a writable transaction it first collects all of them: on leaves that the
-// transaction has emptied, bbolt's Prev ends too early and its Last may never return.
-func (t *Tx) Back(bucket string, prefix, bound []byte) *Back {
-	b := &Back{prefix: prefix}
+// ReverseWalk returns the position of the last key that begins with prefix and is below bound.
+// In a writable transaction it first collects all these keys: on leaf pages emptied by
+// the same transaction, bbolt's Prev ends too early and its Last might never return.
+func (t *Tx) Back(bucket string, prefix, bound []byte) *ReverseWalk {
+	b := &ReverseWalk{prefix: prefix}
 	if t.bolt.Writable() {
 		for k := range t.Ascend(bucket, prefix) {
 			if bytes.Compare(k, bound) >= 0 {
@@ -114,8 +114,8 @@ func (t *Tx) Back(bucket string, prefix, bound []byte) *Back {
 	return b
 }
 
-// Prev goes to the key before.
-func (b *Back) Prev() {
+// Prev moves to the previous key.
+func (b *ReverseWalk) Prev() {
 	switch n := len(b.left); {
 	case b.cursor != nil:
 		b.Key, _ = b.cursor.Prev()
@@ -127,7 +127,7 @@ func (b *Back) Prev() {
 	}
 }
 
-func (b *Back) end() {
+func (b *ReverseWalk) end() {
 	if !bytes.HasPrefix(b.Key, b.prefix) {
 		b.Key = nil
 	}

@@ -14,56 +14,55 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// A commit costs two syncs, for the changes of one caller or of a thousand. So
-// one goroutine, the writer, runs the closures of all callers and commits them
-// as a group. During a commit the next group gathers.
+// A commit costs two syncs, whether for the changes of one caller or a thousand. So a
+// single goroutine, the writer, runs the closures of all callers and commits them as a
+// group. The next group forms during a commit.
 const (
 	maxGroup = 1000
 
-	// Callers that come back after each commit would split into two groups that
-	// alternate. So the writer waits for as many callers as last time, but no
-	// longer than this.
+	// Callers that return after each commit would split into two alternating groups. So
+	// the writer waits for as many callers as last time, but no longer than this.
 	gatherFor = 500 * time.Microsecond
 
 	// After a pause of this length the writer does not wait for further changes.
 	expectFor = 2 * time.Millisecond
 )
 
-// writer runs the calls of Update. All fields but the channels and the atomic
-// ones are its goroutine's.
+// writer runs the calls of Update. All fields except channels and atomics belong to its
+// goroutine.
 type writer struct {
-	file    *bolt.DB
-	schema  *Schema
-	health  *health
-	commits *boltfile.Counter
-	place   boltfile.Place
-	floor   atomic.Pointer[sortid.ID]
-	last    lastCommit
-	notify  atomic.Pointer[func([]events.Entry)]
-	watch   atomic.Pointer[func(Commit)]
-	queue   chan *call
-	stop    chan struct{} // closed by Close
-	ended   chan struct{} // closed when run has returned for good
+	file          *bolt.DB
+	schema        *Schema
+	health        *health
+	commits       *boltfile.Counter
+	place         boltfile.Location
+	highWaterMark atomic.Pointer[sortid.ID]
+	last          lastCommit
+	notify        atomic.Pointer[func([]events.Entry)]
+	watch         atomic.Pointer[func(Commit)]
+	queue         chan *call
+	stop          chan struct{} // closed by Close
+	ended         chan struct{} // closed when commitGroups has finally returned
 }
 
-func newWriter(file *bolt.DB, s *Schema, h *health, commits *boltfile.Counter, place boltfile.Place, floor sortid.ID) *writer {
+func newWriter(file *bolt.DB, s *Schema, h *health, commits *boltfile.Counter, place boltfile.Location, highWaterMark sortid.ID) *writer {
 	w := &writer{
 		file: file, schema: s, health: h, commits: commits, place: place,
 		queue: make(chan *call, maxGroup),
 		stop:  make(chan struct{}),
 		ended: make(chan struct{}),
 	}
-	w.floor.Store(&floor)
+	w.highWaterMark.Store(&highWaterMark)
 	return w
 }
 
-// commitGroups commits group after group until Close.
+// commitGroups commits groups until Close.
 func (w *writer) commitGroups() {
 	debug.SetPanicOnFault(true)
 	stopped := false
 	defer func() {
 		if !stopped {
-			go w.commitGroups() // a closure ended this goroutine (runtime.Goexit)
+			go w.commitGroups() // a closure called runtime.Goexit
 			return
 		}
 		close(w.ended)
@@ -85,8 +84,7 @@ func (w *writer) commitGroups() {
 	}
 }
 
-// gather collects the calls in the queue and waits for more, up to the expected
-// number.
+// gather collects the queued calls and waits for more, up to the expected number.
 func (w *writer) gather(first *call, expected int) []*call {
 	group := w.queued([]*call{first})
 	expected = min(expected, maxGroup)
@@ -108,7 +106,7 @@ func (w *writer) gather(first *call, expected int) []*call {
 	return group
 }
 
-// queued appends the calls in the queue.
+// queued appends the queued calls to group.
 func (w *writer) queued(group []*call) []*call {
 	for len(group) < maxGroup {
 		select {
@@ -121,9 +119,9 @@ func (w *writer) queued(group []*call) []*call {
 	return group
 }
 
-// runGroup runs the calls in the order of arrival and wakes the callers. It
-// returns how many callers to expect next, counted before they wake: one that
-// comes back at once would count twice.
+// runGroup runs the calls in order of arrival and wakes the callers. It returns the
+// number of callers to expect next, counted before they wake: one that returns
+// immediately would be counted twice.
 func (w *writer) runGroup(group []*call) (expected int) {
 	taken := make([]*call, 0, len(group))
 	for _, c := range group {
@@ -145,7 +143,7 @@ func (w *writer) runGroup(group []*call) (expected int) {
 			suspects = append(suspects, c)
 		}
 	}
-	abandon(suspects) // unless they run: a closure may end the goroutine
+	abandon(suspects) // default result: a closure could end the goroutine
 	for _, c := range suspects {
 		c.rolledBack, c.suspect = false, false
 		w.execute([]*call{c}) // alone
@@ -153,7 +151,7 @@ func (w *writer) runGroup(group []*call) (expected int) {
 	return expected
 }
 
-// execute runs the group until every call in it has its result.
+// execute runs the group until every call has a result.
 func (w *writer) execute(group []*call) {
 	done := false
 	defer func() {
@@ -168,32 +166,32 @@ func (w *writer) execute(group []*call) {
 
 func abandon(group []*call) {
 	for _, c := range group {
-		c.err = fault.Errorf(fault.Internal, "a change was abandoned by its program; try again")
+		c.err = fault.Errorf(fault.Internal, "a change was aborted; try again")
 	}
 }
 
-// transact runs the group in one transaction. If a call fails after a change,
-// everything is rolled back, since bbolt can't undo a part; then transact returns
-// false, and the others have to run again. A call that fails before it has
-// changed anything costs nothing: rules check first. It, too, gets its error
-// only after the commit, since it may have seen changes of others.
+// transact runs the group in one transaction. If a call fails after a change, everything
+// is rolled back, since bbolt cannot undo part of a transaction; transact then returns
+// false, and the other calls must run again. A call that fails before changing anything,
+// as most do since rules are checked first, needs no rollback. It, too, gets its error
+// only after the commit, since it could have seen changes of others.
 func (w *writer) transact(group []*call) (done bool) {
 	if err := w.health.err(); err != nil {
-		return refuse(group, err)
+		return failAll(group, err)
 	}
 	b, err := w.file.Begin(true)
 	if err != nil {
-		return refuse(group, w.health.beginError(err))
+		return failAll(group, w.health.beginError(err))
 	}
 	t := &Tx{bolt: b, schema: w.schema}
-	defer func() { t.bolt = nil; w.rollback(b) }() // does nothing after a commit
+	defer func() { t.bolt = nil; w.rollback(b) }() // no-op after a commit
 	for _, c := range group {
 		if c.rolledBack {
 			continue
 		}
 		before := t.changes
 		if damage := c.run(t); damage != nil {
-			return refuse(group, w.health.fail(damage))
+			return failAll(group, w.health.fail(damage))
 		}
 		if (c.err != nil || c.panicked != nil) && t.changes > before {
 			c.rolledBack, c.suspect = true, before > 0
@@ -204,20 +202,20 @@ func (w *writer) transact(group []*call) (done bool) {
 		return true
 	}
 	current := w.last.beginCommit(b.ID())
-	defer close(current.done) // after commitError, which may mark the database as failed
+	defer close(current.done) // after commitError, which can mark the database as failed
 	begin := time.Now()
 	err = w.commit(t)
 	if watch := w.watch.Load(); watch != nil {
 		(*watch)(Commit{Calls: len(group), Took: time.Since(begin), Err: err})
 	}
 	if err != nil {
-		return refuse(group, w.health.commitError(err))
+		return failAll(group, w.health.commitError(err))
 	}
 	return true
 }
 
-// run runs the closure in the writer's goroutine. It keeps a panic of the
-// closure for the caller; a panic of bbolt is returned as damage.
+// run runs the closure in the writer's goroutine. It saves a panic of the closure for the
+// caller; a panic of bbolt is returned as damage.
 func (c *call) run(t *Tx) (damage error) {
 	c.err, c.panicked = nil, nil
 	defer func() {
@@ -235,12 +233,12 @@ func (c *call) run(t *Tx) (damage error) {
 
 // Commit describes one commit.
 type Commit struct {
-	Calls int           // of Update that share it
-	Took  time.Duration // until it was durable, or had failed
+	Calls int           // number of Update calls that share the commit
+	Took  time.Duration // until it was durable or failed
 	Err   error
 }
 
-// commit makes the changes, the notes and the floor durable.
+// commit makes the changes, the notes and the high-water mark durable.
 func (w *writer) commit(t *Tx) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -248,9 +246,9 @@ func (w *writer) commit(t *Tx) (err error) {
 		}
 	}()
 	highest := t.highest
-	rises := idLess(*w.floor.Load(), highest)
+	rises := idLess(*w.highWaterMark.Load(), highest)
 	if rises {
-		if err := putFloor(t.bolt, highest); err != nil {
+		if err := putHighWaterMark(t.bolt, highest); err != nil {
 			return err
 		}
 	}
@@ -263,11 +261,11 @@ func (w *writer) commit(t *Tx) (err error) {
 		return err
 	}
 	if err := w.place.Check(); err != nil {
-		return err // durable, but not where the next start looks
+		return err // durable, but not where the next start looks for it
 	}
 	w.commits.Note(number)
 	if rises {
-		w.floor.Store(&highest)
+		w.highWaterMark.Store(&highest)
 	}
 	if notify := w.notify.Load(); notify != nil && len(noted) > 0 {
 		(*notify)(noted)
@@ -275,8 +273,8 @@ func (w *writer) commit(t *Tx) (err error) {
 	return nil
 }
 
-// refuse gives one error to all calls whose changes are lost.
-func refuse(group []*call, err error) (done bool) {
+// failAll sets err as the result of all calls whose changes are lost.
+func failAll(group []*call, err error) (done bool) {
 	for _, c := range group {
 		if !c.rolledBack {
 			c.err, c.panicked = err, nil
@@ -292,5 +290,5 @@ func (w *writer) rollback(b *bolt.Tx) {
 			_ = w.health.fail(fmt.Errorf("the database is damaged: roll back: %v", v))
 		}
 	}()
-	_ = b.Rollback() // its only error says that the transaction has ended
+	_ = b.Rollback() // its only error means that the transaction has ended
 }

@@ -11,22 +11,22 @@ import (
 	"molrun/web/edge"
 )
 
-// Handler serves models over HTTP. Each request is answered with the key that it brings,
-// by requests to api in the same process; one without a key that api takes is refused as
-// api refuses it.
+// Handler serves MCP over HTTP. It handles each request with the request's own key, by
+// sending requests to api in the same process. It rejects a request without a valid key
+// with the response of api.
 func Handler(api http.Handler, version string) http.Handler {
 	var known described
 	serve := func(r *http.Request) *mcp.Server {
 		caller := edge.InProcessClient(api, r)
 		spec, err := known.schemas(r.Context(), caller)
 		if err != nil {
-			return nil // answered with 400; the key was checked before
+			return nil // answered with 400; the key has already been checked
 		}
 		return serverOf(caller, version, spec)
 	}
 	transport := mcp.NewStreamableHTTPHandler(serve, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: 2 * maxUpload,
-		DisableLocalhostProtection: true, // a key is needed, which no page of a browser has
+		DisableLocalhostProtection: true, // requests need a key, which web pages don't have
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if edge.RefuseCaller(api, w, r) {
@@ -36,7 +36,7 @@ func Handler(api http.Handler, version string) http.Handler {
 	})
 }
 
-// described keeps what the service says of its API, which is the same for all callers.
+// described caches the service's API description, which is the same for all callers.
 type described struct {
 	mu   sync.Mutex
 	spec map[string]any

@@ -13,16 +13,16 @@ import (
 	"molrun/app/client"
 )
 
-// maxSpec bounds openapi.yaml.
+// maxSpec is the maximum size of openapi.yaml.
 const maxSpec = 8 << 20
 
-// schemas returns the schemas that the service's own description of its API has.
+// schemas returns the schemas in the service's description of its API.
 func schemas(ctx context.Context, api *client.Client) (map[string]any, error) {
 	body, err := api.OpenBody(ctx, nil, "openapi.yaml")
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close() // only read from
+	defer body.Close() // read-only
 	text, err := io.ReadAll(io.LimitReader(body, maxSpec))
 	if err != nil {
 		return nil, err
@@ -38,10 +38,10 @@ func schemas(ctx context.Context, api *client.Client) (map[string]any, error) {
 	return spec.Components.Schemas, nil
 }
 
-// refPrefix begins references between schemas.
+// refPrefix is the prefix of references between schemas.
 const refPrefix = "#/components/schemas/"
 
-// schemaOf returns a schema on its own: what it refers to is in $defs.
+// schemaOf returns a self-contained schema, with the schemas that it refers to in $defs.
 func schemaOf(spec map[string]any, name string) (map[string]any, error) {
 	defs := map[string]any{}
 	root, err := within(spec, name, defs)
@@ -58,7 +58,7 @@ func schemaOf(spec map[string]any, name string) (map[string]any, error) {
 	return object, nil
 }
 
-// within copies a schema, and puts those that it refers to into defs.
+// within copies a schema and adds the schemas that it refers to to defs.
 func within(spec map[string]any, name string, defs map[string]any) (any, error) {
 	text, err := json.Marshal(spec[name])
 	if err != nil {
@@ -71,9 +71,9 @@ func within(spec map[string]any, name string, defs map[string]any) (any, error) 
 	return schema, point(spec, schema, defs)
 }
 
-// withoutNull leaves null out of the types of a schema. The service takes null for a
-// member that is left out, which all of these may be; some models know schemas of one
-// type alone.
+// withoutNull removes null from the types of a schema. The service treats null like an
+// absent member, and all of these members are optional; some models only support schemas
+// with a single type.
 func withoutNull(schema map[string]any) {
 	types, ok := schema["type"].([]any)
 	if !ok {
@@ -85,7 +85,7 @@ func withoutNull(schema map[string]any) {
 	}
 }
 
-// point makes references of a schema point to defs.
+// point redirects the references in a schema to defs.
 func point(spec map[string]any, schema any, defs map[string]any) error {
 	switch v := schema.(type) {
 	case []any:
@@ -100,7 +100,7 @@ func point(spec map[string]any, schema any, defs map[string]any) error {
 			name := strings.TrimPrefix(ref, refPrefix)
 			v["$ref"] = "#/$defs/" + name
 			if _, there := defs[name]; !there {
-				defs[name] = true // a schema may refer to itself
+				defs[name] = true // schemas can be recursive
 				def, err := within(spec, name, defs)
 				if err != nil {
 					return err

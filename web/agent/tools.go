@@ -14,7 +14,7 @@ import (
 	"molrun/app/client"
 )
 
-// What tools return at most.
+// Limits of the tools.
 const (
 	maxJobs    = 50
 	maxRows    = 100
@@ -27,7 +27,7 @@ const (
 
 var jobName = textual("jobName*", "Name of the job.")
 
-// tools returns everything that a model can do.
+// tools returns all tools.
 func (s *Server) tools(spec map[string]any) []tool {
 	submission, batch := mustSchema(spec, "Submission"), mustSchema(spec, "BatchSubmission")
 	return []tool{
@@ -111,7 +111,7 @@ func mustSchema(spec map[string]any, name string) map[string]any {
 	return schema
 }
 
-// post sends the arguments as the body of a request.
+// post returns a tool function that posts the arguments to route.
 func (s *Server) post(route string) func(context.Context, *call) (any, error) {
 	return func(ctx context.Context, c *call) (any, error) {
 		a, err := s.api.Post(ctx, c.body(), route)
@@ -119,7 +119,8 @@ func (s *Server) post(route string) func(context.Context, *call) (any, error) {
 	}
 }
 
-// plain returns an answer that a structured result can hold.
+// plain returns a response as a JSON object for structured content; an empty response
+// becomes {}.
 func plain(a client.Answer) json.RawMessage {
 	if len(a) == 0 {
 		return json.RawMessage("{}")
@@ -191,7 +192,7 @@ func (s *Server) listJobs(ctx context.Context, c *call) (any, error) {
 	return shorten(a)
 }
 
-// shorten leaves out of a listing what may be long.
+// shorten omits members of a job list that can be long.
 func shorten(a client.Answer) (any, error) {
 	list, err := client.Decode[struct {
 		Jobs     []map[string]any `json:"jobs"`

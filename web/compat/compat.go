@@ -1,8 +1,8 @@
-// Package compat is the API in the words of another one: a mount at /compat/ for scripts
-// and command-line clients of a hosted service, which work unchanged when they are pointed
-// at it. It holds no rule: each request becomes requests to the API in the same process,
-// with the caller's key, and their answers are translated. web/docs/compat.md says
-// what clients need.
+// Package compat serves the API of a hosted service under /compat/, so that scripts and
+// command-line clients written for that service work unchanged when they are pointed
+// here. It has no rules of its own: it translates each request to requests to the API in
+// the same process, with the caller's key, and translates the responses back.
+// web/docs/compat.md describes what clients need.
 package compat
 
 import (
@@ -21,20 +21,21 @@ import (
 	"molrun/web/edge"
 )
 
-// Path begins all paths of the mount.
+// Path is the path prefix of the mount.
 const Path = "/compat/"
 
-// Options are what the mount needs besides the API.
+// Options configure the mount.
 type Options struct {
 	Log     zerolog.Logger
-	MaxBody int64         // bytes of a body of JSON
-	Arrive  time.Duration // how long it may take to arrive
-	// Base returns the address under which the client of a request reaches the service.
+	MaxBody int64         // maximum size of a JSON body in bytes
+	Arrive  time.Duration // time limit for receiving a body
+	// Base returns the base URL at which a request's client reaches the service.
 	Base func(*http.Request) (string, error)
-	// Finish completes an upload whose bytes have arrived through a link of this mount.
+	// Finish completes an upload whose contents were received through a link of this
+	// mount.
 	Finish func(ctx context.Context, upload string) error
-	// OnRevoke has a function called with the id of a key whose links are revoked, "" for
-	// those of all; nil: none are.
+	// OnRevoke registers a function to call with the ID of a key whose links are revoked,
+	// or with "" when all links are. A nil OnRevoke means that links are never revoked.
 	OnRevoke func(func(key string))
 }
 
@@ -43,13 +44,13 @@ type mount struct {
 	api     http.Handler
 	options Options
 	logs    *logLinks
-	reading chan struct{} // bodies that are read at a time
+	reading chan struct{} // limits the bodies read concurrently
 }
 
-// maxReading bounds the memory that bodies take before the API has seen them.
+// maxReading limits the memory for bodies that the API has not yet received.
 const maxReading = 4
 
-// Handler returns the mount over the API and its signed links.
+// Handler returns a handler that translates to the API and its signed links.
 func Handler(api http.Handler, o Options) http.Handler {
 	m := &mount{api: api, options: o, logs: newLogLinks(time.Now), reading: make(chan struct{}, maxReading)}
 	if o.OnRevoke != nil {
@@ -92,7 +93,7 @@ func Handler(api http.Handler, o Options) http.Handler {
 	return edge.Mount(o.Log, mux)
 }
 
-// call is a request of a caller whose key is valid.
+// call is a request with a valid key.
 type call struct {
 	*mount
 	w   http.ResponseWriter
@@ -102,11 +103,12 @@ type call struct {
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-// keyed answers with what handle returns. A string is JSON too, unless it is text.
+// keyed returns a handler that sends the result of handle. It encodes a string as JSON,
+// unless the string is of type text.
 func (m *mount) keyed(handle func(*call) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{m, w, r, edge.InProcessClient(m.api, r)}
-		if _, err := c.api.Get(r.Context(), nil, "session"); err != nil { // before a body is read
+		if _, err := c.api.Get(r.Context(), nil, "session"); err != nil { // checks the key before reading a body
 			c.fail(err)
 			return
 		}
@@ -116,14 +118,14 @@ func (m *mount) keyed(handle func(*call) (any, error)) http.HandlerFunc {
 			c.fail(err)
 		case isText:
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = io.WriteString(w, string(text)) // the client may be gone
+			_, _ = io.WriteString(w, string(text)) // the client may have disconnected
 		default:
 			c.writeAnswer(http.StatusOK, answer)
 		}
 	}
 }
 
-// text is an answer that is no JSON.
+// text is a response that is not JSON.
 type text string
 
 func (c *call) writeAnswer(status int, answer any) {
@@ -131,10 +133,10 @@ func (c *call) writeAnswer(status int, answer any) {
 	c.w.WriteHeader(status)
 	e := json.NewEncoder(c.w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(answer) // the client may be gone
+	_ = e.Encode(answer) // the client may have disconnected
 }
 
-// body reads a body of JSON. An empty one is an empty object.
+// body reads a JSON body. An empty body is an empty object.
 func (c *call) body() (body map[string]any, err error) {
 	select {
 	case c.reading <- struct{}{}:
@@ -144,7 +146,7 @@ func (c *call) body() (body map[string]any, err error) {
 	case <-c.ctx().Done():
 		return nil, c.ctx().Err()
 	}
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.options.Arrive)) // without one, the server's holds
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.options.Arrive)) // on error, the server's deadline applies
 	defer func() { _ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) }()
 	content, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.options.MaxBody))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
@@ -164,7 +166,8 @@ func (c *call) body() (body map[string]any, err error) {
 	return body, nil
 }
 
-// member returns a text of a body under the first of its names, or else of the query.
+// member returns the first string found under one of the names, in the body or in the
+// query.
 func (c *call) member(body map[string]any, names ...string) string {
 	for _, name := range names {
 		if value, ok := body[name].(string); ok && value != "" {
@@ -177,7 +180,7 @@ func (c *call) member(body map[string]any, names ...string) string {
 	return ""
 }
 
-// switchOn reads a switch of the query, in any case.
+// switchOn reports whether a query parameter is "true", ignoring case.
 func (c *call) switchOn(name string) bool {
 	return strings.EqualFold(c.r.URL.Query().Get(name), "true")
 }

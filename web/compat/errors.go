@@ -12,24 +12,24 @@ import (
 	"molrun/app/client"
 )
 
-// problem is an error as clients of this mount read it: the sentence is a text.
+// problem is an error in the format of this mount's clients.
 type problem struct {
 	Error  string        `json:"error"`
 	Code   string        `json:"code"`
 	Detail []fault.Field `json:"detail"`
 }
 
-// rejectf returns the error of a request that this mount itself can't translate.
+// rejectf returns an error for a request that this mount cannot translate.
 func rejectf(format string, args ...any) error {
 	return &client.Error{Status: http.StatusUnprocessableEntity, Code: "INVALID", Message: fmt.Sprintf(format, args...)}
 }
 
-// fail answers with an error. Clients know 400 for all that is wrong with a request, and
-// a result that is not there yet.
+// fail sends an error. Clients expect 400 for every invalid request, and for a result
+// that is not yet available.
 func (c *call) fail(err error) {
 	var e *client.Error
 	if !errors.As(err, &e) {
-		e = &client.Error{Status: http.StatusInternalServerError, Code: "INTERNAL", Message: "The service failed; its log gives the reason."}
+		e = &client.Error{Status: http.StatusInternalServerError, Code: "INTERNAL", Message: "Internal error; see the service's log."}
 	}
 	status, message := e.Status, e.Message
 	switch {
@@ -54,7 +54,7 @@ func (c *call) fail(err error) {
 	c.writeAnswer(status, problem{message, e.Code, detail})
 }
 
-// sentences says each fault with the name of its setting.
+// sentences joins the errors, each with the name of its setting.
 func sentences(faults []fault.Field) string {
 	all := make([]string, 0, len(faults))
 	for _, f := range faults {
@@ -73,7 +73,7 @@ func sentence(f fault.Field) string {
 	return fault.Field{Loc: loc, Msg: f.Msg}.String()
 }
 
-// notFound answers what the mount does not have: 405 where another method is there.
+// notFound answers requests for unknown routes, with 405 if the path has another method.
 func (m *mount) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	c := &call{mount: m, w: w, r: r}
 	var allowed []string

@@ -14,11 +14,10 @@ import (
 	"molrun/web/respond"
 )
 
-// defaultFolder is where the API keeps files without a given folder; clients of this
-// mount name them without it.
+// defaultFolder is the API's folder for files without one; clients of this mount omit it.
 const defaultFolder = "inputs"
 
-// pathOf returns the name of a file with its folder, as clients give it.
+// pathOf returns the path of a file in the form that clients use.
 func pathOf(u *client.File) string {
 	if u.Folder == defaultFolder {
 		return u.Filename
@@ -26,7 +25,7 @@ func pathOf(u *client.File) string {
 	return u.Folder + "/" + u.Filename
 }
 
-// uploads calls do for the completed uploads that a query selects, the newest first.
+// uploads calls do for the completed uploads that match a query, newest first.
 func (c *call) uploads(ask url.Values, do func(*client.File)) error {
 	ask.Set("limit", "100")
 	for {
@@ -53,14 +52,14 @@ func (c *call) uploads(ask url.Values, do func(*client.File)) error {
 	}
 }
 
-// listedFile is a file with what is known of it.
+// listedFile is an entry of the file list with metadata.
 type listedFile struct {
 	Name         string    `json:"name"`
 	Size         int64     `json:"size"`
 	LastModified time.Time `json:"lastModified"`
 }
 
-// files answers GET files with a list: of names, or of objects.
+// files handles GET files. It returns a list of names or of objects.
 func (c *call) files() (any, error) {
 	folder := strings.Trim(c.r.URL.Query().Get("folder"), "/")
 	ask := url.Values{}
@@ -69,7 +68,7 @@ func (c *call) files() (any, error) {
 	}
 	seen, list := map[string]bool{}, []listedFile{}
 	err := c.uploads(ask, func(u *client.File) {
-		if !seen[pathOf(u)] { // an older one of the same name
+		if !seen[pathOf(u)] { // skips older files with the same name
 			seen[pathOf(u)] = true
 			list = append(list, listedFile{pathOf(u), u.Size, u.UploadedAt})
 		}
@@ -96,7 +95,7 @@ func (c *call) files() (any, error) {
 	return names, nil
 }
 
-// folders answers GET getFolders.
+// folders handles GET getFolders.
 func (c *call) folders() (any, error) {
 	names, err := c.folderNames()
 	return map[string]any{"folders": names}, err
@@ -114,7 +113,7 @@ func (c *call) folderNames() ([]string, error) {
 	return names, err
 }
 
-// deleteFile answers DELETE and POST delete-file: of one path, or of a whole folder.
+// deleteFile handles DELETE and POST delete-file, for one path or a whole folder.
 func (c *call) deleteFile() (any, error) {
 	body, err := c.body()
 	if err != nil {
@@ -122,7 +121,7 @@ func (c *call) deleteFile() (any, error) {
 	}
 	path, folder := strings.Trim(c.member(body, "filePath", "filename", "fileName"), "/"), strings.Trim(c.member(body, "folder"), "/")
 	if path == "" && folder == "" {
-		return nil, rejectf("send filePath, the name of a file with its folder, or folder")
+		return nil, rejectf("send either filePath (folder/filename) or folder")
 	}
 	ask, name := url.Values{"folder": {folder}}, ""
 	if path != "" {
@@ -150,7 +149,8 @@ func (c *call) deleteFile() (any, error) {
 	return map[string]string{"message": cmp.Or(path, folder+"/") + " was deleted."}, nil
 }
 
-// splitPath returns folder and name of a path; without a folder it is in the given one.
+// splitPath splits a path into folder and name. Without a folder in the path, it returns
+// the given one.
 func splitPath(folder, path string) (in, name string) {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		return path[:i], path[i+1:]
@@ -158,8 +158,8 @@ func splitPath(folder, path string) (in, name string) {
 	return folder, path
 }
 
-// upload answers PUT upload/{path}: with a body it stores the file, without one it gives
-// the links to send it.
+// upload handles PUT upload/{path}: it stores the request body or, if there is none,
+// returns links for the upload.
 func (c *call) upload() (any, error) {
 	in, name := splitPath(c.r.URL.Query().Get("folder"), c.r.PathValue("path"))
 	u, err := c.api.CreateUpload(c.ctx(), in, name)
@@ -183,7 +183,7 @@ func (c *call) upload() (any, error) {
 	}, nil
 }
 
-// store sends the body of this request to a link of the API.
+// store sends the request body to a link of the API.
 func (c *call) store(link string) error {
 	status, answer := c.putBody(link[strings.Index(link, edge.LinkPath):])
 	if status/100 == 2 {
@@ -192,8 +192,8 @@ func (c *call) store(link string) error {
 	return c.rejection(status, answer)
 }
 
-// putBody passes the body on. The type that a client names says nothing: links of the API
-// allow that of the file's name alone, or none.
+// putBody forwards the request body. It drops the client's content type, because links of
+// the API only allow the type that matches the file's name, or none.
 func (c *call) putBody(target string) (status int, answer []byte) {
 	in := edge.InProcessRequest(c.r, http.MethodPut, target, c.r.Body)
 	in.Header.Del("X-Api-Key")
@@ -205,17 +205,17 @@ func (c *call) rejection(status int, answer []byte) error {
 	var said struct {
 		Error struct{ Code, Message string }
 	}
-	_ = json.Unmarshal(answer, &said) // which leaves the members empty
+	_ = json.Unmarshal(answer, &said) // other bodies leave the members empty
 	return &client.Error{Status: status, Code: said.Error.Code, Message: said.Error.Message}
 }
 
-// ours returns a link of the API as one of this mount.
+// ours converts a link of the API to a link of this mount.
 func ours(link string) string {
 	i := strings.Index(link, edge.LinkPath)
 	return link[:i] + Path + link[i+1:]
 }
 
-// presign answers POST getPresignedUploadUrl. The PUT to the link completes the upload.
+// presign handles POST getPresignedUploadUrl. A PUT to the link completes the upload.
 func (c *call) presign() (any, error) {
 	body, err := c.body()
 	if err != nil {
@@ -233,8 +233,8 @@ func (c *call) presign() (any, error) {
 	return map[string]any{"uploadUrl": ours(u.UploadURL), "fileUrl": u.DownloadURL, "filename": u.Filename, "fileId": u.FileID}, nil
 }
 
-// putBlob answers a PUT to a link of this mount: the API's own link takes the bytes, and
-// then the upload is complete.
+// putBlob handles a PUT to a link of this mount: it sends the body to the API's own link
+// and then completes the upload.
 func (m *mount) putBlob(w http.ResponseWriter, r *http.Request) {
 	c := &call{mount: m, w: w, r: r}
 	target := strings.TrimPrefix(r.URL.RequestURI(), strings.TrimSuffix(Path, "/"))

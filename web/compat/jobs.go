@@ -10,22 +10,23 @@ import (
 	"molrun/app/client"
 )
 
-// words are the states as clients of this mount compare them.
+// words maps job states to the words that this mount's clients compare.
 var words = map[string]string{"QUEUED": "In Queue", "RUNNING": "Running", "COMPLETED": "Complete", "FAILED": "Stopped"}
 
-// The largest page, and how many names a search takes.
+// The maximum page size, and the maximum number of names in a search.
 const (
 	maxPage  = 1000
 	maxNames = 1000
 )
 
-// page is the most that the API lists at a time.
+// page is the maximum page size of the API.
 const page = 100
 
-// record is a job under the names that clients read, most of them twice.
+// record is a job in the format of this mount's clients, most members under two names.
 type record map[string]any
 
-// recordOf translates a job. inBatches says that rows are included, with their batch.
+// recordOf translates a job. inBatches says that jobs of batches are included, with the
+// batch's name.
 func recordOf(j *client.Job, inBatches bool) record {
 	settings := string(j.Settings)
 	typ := j.Type
@@ -64,7 +65,7 @@ func counts(by map[string]int) map[string]int {
 	return in
 }
 
-// jobs answers GET jobs: one job in every form that clients look for it, or a list.
+// jobs handles GET jobs: one job, in every form that clients expect, or a list.
 func (c *call) jobs() (any, error) {
 	q := c.r.URL.Query()
 	if name := q.Get("jobName"); name != "" {
@@ -92,7 +93,7 @@ func (c *call) jobs() (any, error) {
 	return c.listJobs(ask, limit)
 }
 
-// listJobs gathers pages of the API until there are limit jobs.
+// listJobs collects pages of the API until it has limit jobs.
 func (c *call) listJobs(ask url.Values, limit int) (any, error) {
 	inBatches := ask.Get("includeSubjobs") != "" || ask.Get("batch") != ""
 	answer := map[string]any{}
@@ -122,7 +123,7 @@ func (c *call) listJobs(ask url.Values, limit int) (any, error) {
 			answer["statuses"] = counts(got.Statuses)
 		}
 		if taken += len(got.Jobs); got.StartKey == "" || taken >= limit {
-			if got.StartKey != "" { // left out on the last page, as loops want
+			if got.StartKey != "" { // absent on the last page, as client loops expect
 				answer["startKey"] = got.StartKey
 			}
 			answer["jobs"] = list
@@ -133,7 +134,8 @@ func (c *call) listJobs(ask url.Values, limit int) (any, error) {
 	}
 }
 
-// jobAsList returns a job as a list, by number and at the top. An unknown one is an empty list.
+// jobAsList returns a job as a list, by index and at the top level. An unknown job gives
+// an empty list.
 func (c *call) jobAsList(name string) (any, error) {
 	j, err := c.api.Job(c.ctx(), name)
 	if isMissing(err) {
@@ -154,7 +156,7 @@ func (c *call) jobAsList(name string) (any, error) {
 
 func isMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
-// statusOf returns the status of what the API has refused, 0 for other errors.
+// statusOf returns the status of an API error, or 0 for other errors.
 func statusOf(err error) int {
 	var e *client.Error
 	if errors.As(err, &e) {
@@ -163,7 +165,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// search answers POST jobs/search: the jobs of these names that there are.
+// search handles POST jobs/search. It returns the existing jobs with these names.
 func (c *call) search() (any, error) {
 	body, err := c.body()
 	if err != nil {
@@ -191,7 +193,7 @@ func (c *call) search() (any, error) {
 	return map[string]any{"jobs": list, "statuses": by}, nil
 }
 
-// texts returns a list of texts of a body, under the first of its names.
+// texts returns the list of strings under the first of the names that the body has.
 func texts(body map[string]any, names ...string) (list []string, err error) {
 	for _, name := range names {
 		switch value := body[name].(type) {
@@ -203,19 +205,19 @@ func texts(body map[string]any, names ...string) (list []string, err error) {
 			for _, each := range value {
 				one, ok := each.(string)
 				if !ok {
-					return nil, rejectf("%s must be a list of texts", name)
+					return nil, rejectf("%s must be a list of strings", name)
 				}
 				list = append(list, one)
 			}
 			return list, nil
 		default:
-			return nil, rejectf("%s must be a list of texts", name)
+			return nil, rejectf("%s must be a list of strings", name)
 		}
 	}
 	return nil, rejectf("send %s, a list of names", names[0])
 }
 
-// cancel answers POST cancelJob and cancelBatch.
+// cancel handles POST cancelJob and cancelBatch.
 func (c *call) cancel() (any, error) {
 	name, err := c.named("jobName", "batchName")
 	if err != nil {
@@ -227,7 +229,7 @@ func (c *call) cancel() (any, error) {
 	return map[string]string{"message": name + " is being stopped."}, nil
 }
 
-// deleteJob answers DELETE and POST delete-job, whose body names the job.
+// deleteJob handles DELETE and POST delete-job, whose body names the job.
 func (c *call) deleteJob() (any, error) {
 	name, err := c.named("jobName", "batchName")
 	if err != nil {
@@ -239,7 +241,7 @@ func (c *call) deleteJob() (any, error) {
 	return map[string]string{"message": name + " was deleted."}, nil
 }
 
-// named reads the name of a job from the body or the query.
+// named reads a job name from the body or the query.
 func (c *call) named(names ...string) (string, error) {
 	body, err := c.body()
 	if err != nil {
@@ -252,7 +254,7 @@ func (c *call) named(names ...string) (string, error) {
 	return name, nil
 }
 
-// object returns an object of a body; none is an empty one.
+// object returns an object member of a body; an absent member is an empty object.
 func object(body map[string]any, name string) (map[string]any, error) {
 	switch value := body[name].(type) {
 	case nil:

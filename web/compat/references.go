@@ -16,24 +16,25 @@ import (
 	"molrun/app/client"
 )
 
-// files translates the files that settings name: name.pdb, folder/name.pdb,
-// JobName/path/of/a/result.pdb, or the text of a file.
+// files translates the file references in settings: name.pdb, folder/name.pdb,
+// JobName/path/of/a/result.pdb, or the contents of a file.
 type files struct {
 	*call
 	typ    any
-	kinds  map[string]string // by setting that is a file: how the names of its files end
+	kinds  map[string]string // file setting to file extension
 	known  bool
-	isJob  map[string]bool            // by first segment
-	folder map[string]map[string]bool // names by folder
-	asked  map[string]string          // what was named, by reference
+	isJob  map[string]bool            // by first path segment
+	folder map[string]map[string]bool // file names by folder
+	asked  map[string]string          // reference to the name in the request
 }
 
 func (c *call) filesOf(body map[string]any) *files {
 	return &files{call: c, typ: body["type"], isJob: map[string]bool{}, folder: map[string]map[string]bool{}, asked: map[string]string{}}
 }
 
-// learn asks which settings are files. The API reports an unknown algorithm.
-func (f *files) learn() error {
+// loadKinds determines which settings are files. It leaves an unknown algorithm for the API
+// to report.
+func (f *files) loadKinds() error {
 	if f.known {
 		return nil
 	}
@@ -58,9 +59,9 @@ func (f *files) learn() error {
 	return nil
 }
 
-// translate returns settings whose files the API knows.
+// translate returns the settings with file references that the API accepts.
 func (f *files) translate(settings map[string]any) (map[string]any, error) {
-	if err := f.learn(); err != nil {
+	if err := f.loadKinds(); err != nil {
 		return nil, err
 	}
 	out := maps.Clone(settings)
@@ -77,7 +78,7 @@ func (f *files) translate(settings map[string]any) (map[string]any, error) {
 			for i, each := range list {
 				text, ok := each.(string)
 				if !ok {
-					continue // the API says what is wrong
+					continue // the API reports the error
 				}
 				ref, err := f.refer(text, fmt.Sprintf("%s-%d%s", name, i+1, kind))
 				if err != nil {
@@ -91,11 +92,11 @@ func (f *files) translate(settings map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// reference matches what the API itself takes.
+// reference matches references that the API accepts.
 var reference = regexp.MustCompile(`^(job:|sha256:)|^[0-9A-HJKMNP-TV-Z]{26}$`)
 
-// refer returns how the API names a file. name is for a file that is sent within the
-// settings.
+// refer returns the API's reference to a file. name is the file name for contents sent in
+// the settings.
 func (f *files) refer(value, name string) (ref string, err error) {
 	first, rest, inFolder := strings.Cut(value, "/")
 	switch {
@@ -116,7 +117,8 @@ func (f *files) refer(value, name string) (ref string, err error) {
 	return ref, err
 }
 
-// ofJob reports whether a path is that of a result: there is such a job, and no upload.
+// ofJob reports whether a path refers to a job's result: the job exists, and there is no
+// upload with this path.
 func (f *files) ofJob(job, path string) (bool, error) {
 	is, known := f.isJob[job]
 	if !known {
@@ -135,14 +137,14 @@ func (f *files) ofJob(job, path string) (bool, error) {
 	return !names[path[i+1:]], err
 }
 
-// names lists the uploads of a folder.
+// names returns the names of the uploads in a folder.
 func (f *files) names(folder string) (map[string]bool, error) {
 	if names, known := f.folder[folder]; known {
 		return names, nil
 	}
 	names := map[string]bool{}
 	err := f.uploads(url.Values{"folder": {folder}}, func(u *client.File) { names[u.Filename] = true })
-	if isInvalid(err) { // no folder can be named so
+	if isInvalid(err) { // not a valid folder name
 		err = nil
 	}
 	f.folder[folder] = names
@@ -151,7 +153,8 @@ func (f *files) names(folder string) (map[string]bool, error) {
 
 func isInvalid(err error) bool { return statusOf(err) == http.StatusUnprocessableEntity }
 
-// uploadText uploads a text once, and refers to its bytes.
+// uploadText uploads a text, unless it is already uploaded, and returns a reference by
+// digest.
 func (f *files) uploadText(content, name string) (string, error) {
 	sum := sha256.Sum256([]byte(content))
 	digest := hex.EncodeToString(sum[:])
@@ -170,7 +173,7 @@ func (f *files) uploadText(content, name string) (string, error) {
 	return ref, err
 }
 
-// explain says of a missing file what clients look for.
+// explain rewrites errors about missing files to the text that clients match.
 func (f *files) explain(err error) error {
 	var e *client.Error
 	if errors.As(err, &e) {

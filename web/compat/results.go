@@ -16,13 +16,14 @@ import (
 	"molrun/web/edge"
 )
 
-// logFile is what clients call the log in a result, and logName what it is called here.
+// logFile is the clients' name for the log in a result, and logName is ours.
 const (
 	logFile = "output.log"
 	logName = "log.txt"
 )
 
-// result answers POST result with the link alone. Of a job that has failed there is the log.
+// result handles POST result with just the link. For a failed job, the link leads to the
+// log.
 func (c *call) result() (any, error) {
 	body, err := c.body()
 	if err != nil {
@@ -57,7 +58,7 @@ func (c *call) result() (any, error) {
 	return made.DownloadURL, nil
 }
 
-// logs answers GET catalog/jobs/{job}/logs: the last lines.
+// logs handles GET catalog/jobs/{job}/logs with the last lines.
 func (c *call) logs() (any, error) {
 	lines := 500
 	if text := c.r.URL.Query().Get("maxLines"); text != "" {
@@ -91,16 +92,16 @@ func (c *call) readLog(job string, offset, limit int64) (text string, size int64
 	if err != nil {
 		return "", 0, err
 	}
-	defer part.Close() // only read from
+	defer part.Close() // read-only
 	content, err := io.ReadAll(part)
 	return strings.ToValidUTF8(string(content), "\uFFFD"), size, err
 }
 
-// maxLog is how much of a log is looked at, in bytes.
+// maxLog is the number of bytes read from the end of a log.
 const maxLog = 1 << 20
 
-// logLinks are links to logs of failed jobs, which the API gives to callers with a key
-// alone. They are kept in memory: a restart ends them, as the time does.
+// logLinks are links to the logs of failed jobs, which the API shows only to key holders.
+// They are kept in memory until they expire or the service restarts.
 type logLinks struct {
 	mu   sync.Mutex
 	now  func() time.Time
@@ -109,7 +110,7 @@ type logLinks struct {
 
 type logLink struct {
 	key, job string
-	id       string // of the job: another one may take its name
+	id       string // job ID: another job can take the name
 	until    time.Time
 }
 
@@ -122,8 +123,8 @@ func newLogLinks(now func() time.Time) *logLinks {
 	return &logLinks{now: now, made: map[string]logLink{}}
 }
 
-// addLink returns the token of a new link. Where there are too many, those that have ended go,
-// and else any.
+// addLink returns the token of a new link. If there are too many links, it removes
+// expired ones, or otherwise arbitrary ones.
 func (l *logLinks) addLink(key string, job *client.Job) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +148,7 @@ func (l *logLinks) addLink(key string, job *client.Job) string {
 	return token
 }
 
-// revoke ends the links that were made with a key, or all of them if its id is "".
+// revoke removes the links created with a key, or all links if id is "".
 func (l *logLinks) revoke(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,8 +165,8 @@ func (l *logLinks) findLink(token string) (logLink, bool) {
 	return link, ok && l.now().Before(link.until)
 }
 
-// logLink returns a link to the log of a job, below the address that the API's own links
-// begin with.
+// logLink returns a link to the log of a job, with the same base URL as the API's own
+// links.
 func (c *call) logLink(job *client.Job) (any, error) {
 	base, err := c.options.Base(c.r)
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *call) logLink(job *client.Job) (any, error) {
 	return strings.TrimSuffix(base, "/") + Path + "log/" + c.mount.logs.addLink(c.r.Header.Get("x-api-key"), job), nil
 }
 
-// getLog answers a link to a log.
+// getLog handles a link to a log.
 func (m *mount) getLog(w http.ResponseWriter, r *http.Request) {
 	c := &call{mount: m, w: w, r: r}
 	link, ok := m.logs.findLink(r.PathValue("token"))

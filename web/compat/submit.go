@@ -8,10 +8,10 @@ import (
 	"molrun/app/client"
 )
 
-// labels are members of a submission that are kept as tags.
+// labels are the members of a submission that become tags.
 var labels = []string{"jobEmail", "projectTag", "project"}
 
-// submission translates the body of a submission or a batch, without its settings.
+// submission translates the body of a job or batch submission, without its settings.
 func submission(body map[string]any) map[string]any {
 	out := maps.Clone(body)
 	delete(out, "settings")
@@ -32,7 +32,7 @@ func submission(body map[string]any) map[string]any {
 	return out
 }
 
-// submit answers POST submit-job with a sentence, as the hosted service does.
+// submit handles POST submit-job with a text response, as the hosted service does.
 func (c *call) submit() (any, error) {
 	body, err := c.body()
 	if err != nil {
@@ -52,9 +52,9 @@ func (c *call) submit() (any, error) {
 	return text(fmt.Sprint(body["jobName"]) + " submitted to queue."), nil
 }
 
-// verdict says what submitting would say.
+// verdict is the validation result of one job.
 type verdict struct {
-	Index        *int           `json:"index,omitempty"` // of a row
+	Index        *int           `json:"index,omitempty"` // of a job in a list
 	JobName      string         `json:"job_name,omitempty"`
 	Valid        bool           `json:"valid"`
 	Error        string         `json:"error,omitempty"`
@@ -63,8 +63,8 @@ type verdict struct {
 	Unrecognized []string       `json:"unrecognized_settings"`
 }
 
-// validate answers POST validate-job, for one job or, with a list of settings, for each of
-// several.
+// validate handles POST validate-job, for one job or for each element of a list of
+// settings.
 func (c *call) validate() (any, error) {
 	body, err := c.body()
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *call) validateJob(body map[string]any, files *files, name string, setti
 	return v, nil
 }
 
-// submitBatch answers POST submit-batch.
+// submitBatch handles POST submit-batch.
 func (c *call) submitBatch() (any, error) {
 	body, err := c.body()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"molrun/app/client"
 )
 
-// setting is a setting under the names that clients read.
+// setting is a setting in the format of this mount's clients.
 type setting struct {
 	Name        string          `json:"name"`
 	DisplayName string          `json:"displayName"`
@@ -19,7 +19,7 @@ type setting struct {
 	Options     []any           `json:"options,omitempty"`
 }
 
-// settings translates the parameters of an algorithm.
+// settingsOf translates the parameters of an algorithm.
 func settingsOf(a *client.Algorithm) []setting {
 	all := make([]setting, len(a.Parameters))
 	for i, p := range a.Parameters {
@@ -28,9 +28,9 @@ func settingsOf(a *client.Algorithm) []setting {
 	return all
 }
 
-// options are the values that a setting may have, if they are listed.
+// optionsOf returns the allowed values of a setting, if they are enumerated.
 func optionsOf(p client.Parameter) []any {
-	schema, _ := p.Schema.(map[string]any) // or a boolean
+	schema, _ := p.Schema.(map[string]any) // the schema can be a boolean
 	values, _ := schema["enum"].([]any)
 	return values
 }
@@ -71,7 +71,7 @@ func (c *call) findAlgorithm(name string) (*client.Algorithm, error) {
 	return client.Decode[client.Algorithm](a)
 }
 
-// tools answers GET tools with a list of all and their settings.
+// tools handles GET tools with a list of all tools and their settings.
 func (c *call) tools() (any, error) {
 	ready, err := c.readyAlgorithms()
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *call) tools() (any, error) {
 	return list, nil
 }
 
-// jobTypes answers GET job-types.
+// jobTypes handles GET job-types.
 func (c *call) jobTypes() (any, error) {
 	ready, err := c.readyAlgorithms()
 	names := []string{}
@@ -104,7 +104,7 @@ func (c *call) jobTypes() (any, error) {
 	return map[string]any{"jobTypes": names}, err
 }
 
-// catalogSchema answers GET catalog/tools/{tool}/schema and GET tools/{tool}/schema.
+// catalogSchema handles GET catalog/tools/{tool}/schema and GET tools/{tool}/schema.
 func (c *call) catalogSchema() (any, error) {
 	a, err := c.findAlgorithm(c.r.PathValue("tool"))
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *call) catalogSchema() (any, error) {
 	}, nil
 }
 
-// catalogTools answers GET catalog/tools: those of a kind, a function and with a text.
+// catalogTools handles GET catalog/tools, filtered by modality, function and text.
 func (c *call) catalogTools() (any, error) {
 	ready, err := c.readyAlgorithms()
 	if err != nil {
@@ -142,12 +142,12 @@ func (c *call) catalogTools() (any, error) {
 	return map[string]any{"tools": list, "totalTools": len(list)}, nil
 }
 
-// among reports whether a wanted word, if there is one, is in a list.
+// among reports whether wanted is empty or in list, ignoring case.
 func among(wanted string, list []string) bool {
 	return wanted == "" || slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, wanted) })
 }
 
-// group counts the algorithms of a word.
+// group is a category or function with the number of its algorithms.
 type group struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
@@ -177,13 +177,13 @@ func (c *call) groups(of func(*client.Algorithm) []string) ([]group, error) {
 	return list, nil
 }
 
-// modalities answers GET catalog/modalities.
+// modalities handles GET catalog/modalities.
 func (c *call) modalities() (any, error) {
 	list, err := c.groups(func(a *client.Algorithm) []string { return a.Categories })
 	return map[string]any{"modalities": list}, err
 }
 
-// functions answers GET catalog/functions.
+// functions handles GET catalog/functions.
 func (c *call) functions() (any, error) {
 	list, err := c.groups(func(a *client.Algorithm) []string { return a.Functions })
 	return map[string]any{"functions": list}, err

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WantsCSV reports whether the client wants CSV in place of JSON. The query parameter
-// "format" decides, or else the header Accept.
+// WantsCSV reports whether the client wants CSV instead of JSON. The query parameter
+// "format" takes precedence over the Accept header.
 func (r *Reader) WantsCSV() bool {
 	switch r.Choice("format", "json", "csv") {
 	case "csv":
@@ -19,8 +19,8 @@ func (r *Reader) WantsCSV() bool {
 	return preference(accept, "text/csv") > preference(accept, "application/json")
 }
 
-// preference returns the weight of a media type in a list such as
-// text/csv, application/*;q=0.5. The most specific element that matches counts.
+// preference returns the weight of a media type in a list such as text/csv,
+// application/*;q=0.5. The most specific matching element counts.
 func preference(accept, media string) (weight float64) {
 	kind, _, _ := strings.Cut(media, "/")
 	specific := 0

@@ -17,39 +17,39 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Limits bound what is read of a request.
+// Limits are the limits on reading requests.
 type Limits struct {
-	URL    int           // bytes of path and query
-	Body   int64         // bytes of the body
-	Arrive time.Duration // time for the body to arrive
+	URL    int           // maximum bytes of path and query
+	Body   int64         // maximum bytes of the body
+	Arrive time.Duration // time limit for receiving the body
 	JSON   strictjson.Limits
-	Tables bool // CSV and TSV are taken too
+	Tables bool // accept CSV and TSV too
 	Budget *Budget
 }
 
-// bounded is a request's use of its limits.
+// bounded tracks a request's use of its limits.
 type bounded struct {
 	*Limits
-	holder string // of taken
-	taken  int64  // from the budget
+	holder string // charged for taken
+	taken  int64  // bytes taken from the budget
 
-	received bool // body and err are known
+	received bool // body and err are set
 	body     []byte
 	err      error
 }
 
-const limitsKey = "limits" // of gin's context
+const limitsKey = "limits" // key in gin's context
 
 func limitsOf(c *gin.Context) *bounded { return c.MustGet(limitsKey).(*bounded) }
 
 func (r *Reader) limits() *bounded { return limitsOf(r.c) }
 
-// Apply sets the limits of a request before anything of its body is read. The
-// caller defers release, which looks at what is wrong with the request in the end.
+// Apply sets the limits of a request before any of its body is read. The caller must
+// defer release, which checks the request's final error.
 func (l *Limits) Apply(c *gin.Context) (release func(*error)) {
 	if c.Request.ContentLength != 0 {
-		// The deadline stands only until the body is read: one that passes
-		// later would cancel the request's context.
+		// The deadline applies only until the body is read: a later one would cancel the
+		// request's context.
 		setReadDeadline(c.Writer, time.Now().Add(l.Arrive))
 	}
 	b := &bounded{Limits: l}
@@ -57,31 +57,32 @@ func (l *Limits) Apply(c *gin.Context) (release func(*error)) {
 	return func(err *error) {
 		l.Budget.Give(b.holder, b.taken)
 		if whole := b.received && b.err == nil; *err != nil && !whole && c.Request.ContentLength != 0 {
-			setReadDeadline(c.Writer, time.Now().Add(restOfRefused))
+			setReadDeadline(c.Writer, time.Now().Add(drainTime))
 		}
 	}
 }
 
-// restOfRefused is how long the rest of the body is awaited when a request is known to
-// fail: net/http reads it before it sends the answer, and the client may wait for that.
-const restOfRefused = 2 * time.Second
+// drainTime is how long to wait for the rest of the body of a request that is known
+// to fail. net/http reads the rest before it sends the response, and the client may wait
+// for the response.
+const drainTime = 2 * time.Second
 
-// Receive reads the body of a request, on the budget of a holder, so that what
-// follows does not wait for the client. Request and Lenient report what is wrong
-// with it. Without Receive they read it themselves.
+// Receive reads the body of a request, charged to the budget of holder, so that the rest
+// of the handling does not wait for the client. Request and Lenient report errors in the
+// body. Without Receive, they read the body themselves.
 func Receive(c *gin.Context, holder string) {
 	b := limitsOf(c)
 	b.holder, b.received = holder, true
 	b.body, b.err = b.receive(c)
 }
 
-// setReadDeadline ignores writers without deadlines, which only tests have.
+// setReadDeadline ignores errors, because only the writers in tests lack deadlines.
 func setReadDeadline(w http.ResponseWriter, at time.Time) {
 	_ = http.NewResponseController(w).SetReadDeadline(at)
 }
 
-// ReceiveStart waits for the first bytes of a body, for a handler that reads only
-// these. It takes no body that is longer by its own account.
+// ReceiveStart waits for the first bytes of a body, for a handler that reads only these.
+// It reads nothing if the declared length is greater.
 func ReceiveStart(c *gin.Context, bytesOfStart int64) {
 	body := c.Request.Body
 	if c.Request.ContentLength > bytesOfStart {
@@ -99,12 +100,12 @@ func ReceiveStart(c *gin.Context, bytesOfStart int64) {
 	}{io.MultiReader(&start, rest), body}
 }
 
-// failed is a reader that has met an error.
+// failed is a reader that always returns an error.
 type failed struct{ err error }
 
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
-// readBody returns the JSON text of the body, nothing if there is none.
+// readBody returns the JSON text of the body, or nothing if there is none.
 func (r *Reader) readBody() ([]byte, error) {
 	b := r.limits()
 	if !b.received {
@@ -135,8 +136,8 @@ func (b *bounded) receive(c *gin.Context) ([]byte, error) {
 	return body.bytes(), nil
 }
 
-// serverWriter returns the server's own writer. MaxBytesReader makes it close
-// the connection, which it cannot do through gin's.
+// serverWriter returns the server's own writer, because MaxBytesReader can't close the
+// connection through gin's.
 func serverWriter(c *gin.Context) http.ResponseWriter {
 	if w, ok := c.Writer.(interface{ Unwrap() http.ResponseWriter }); ok {
 		return w.Unwrap()
@@ -144,7 +145,7 @@ func serverWriter(c *gin.Context) http.ResponseWriter {
 	return c.Writer
 }
 
-// metered is a body that takes what it reads from the budget.
+// metered is a body that charges what it reads to the budget.
 type metered struct {
 	io.Reader
 	limits *bounded
@@ -159,7 +160,7 @@ func (m metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// incomplete says why a body could not be read to its end.
+// incomplete returns the error for a body that could not be read completely.
 func incomplete(err error) error {
 	var large *http.MaxBytesError
 	var known *fault.Error
@@ -178,7 +179,7 @@ func tooLarge(limit int64) error {
 	return fault.Errorf(fault.BodyTooLarge, "Send at most %d bytes of JSON; upload files to an uploadUrl, and split large batches.", limit)
 }
 
-// takes reports whether the declared type of the body is one that is read.
+// takes reports whether the declared type of the body is accepted.
 func (b *bounded) takes(r *http.Request) bool {
 	kind := mediaType(r)
 	return kind == jsonType || b.Tables && slices.Contains(tableTypes, kind)
@@ -196,10 +197,11 @@ const jsonType = "application/json"
 
 var tableTypes = []string{"text/csv", "text/tab-separated-values"}
 
-// charsets are the encodings that a table may be said to have: what it has is found out.
+// charsets are the declared encodings that tables can have. The actual encoding is
+// detected.
 var charsets = []string{"us-ascii", "utf-16", "utf-16le", "utf-16be", "windows-1252", "cp1252", "iso-8859-1", "latin1"}
 
-// mediaType returns the declared type of a body, "" if it is encoded in a way that is not read.
+// mediaType returns the declared type of a body, or "" if its encoding is not supported.
 func mediaType(r *http.Request) string {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return ""

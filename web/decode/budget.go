@@ -7,16 +7,16 @@ import (
 	"molrun/app/base/limit"
 )
 
-// Budget bounds the memory of all bodies together: it counts the bytes of
-// requests that are being received or handled.
+// Budget limits the total memory of all bodies: it counts the bytes of requests that are
+// being received or handled.
 type Budget struct {
 	limit.Budget
-	chunks sync.Pool // *[]byte of largestChunk, reused by all bodies
+	chunks sync.Pool // *[]byte of size largestChunk, reused by all bodies
 }
 
-// NewBudget returns a budget of size bytes, of which each holder may use share.
+// NewBudget returns a budget of size bytes, of which each holder can use share.
 func NewBudget(size, share int64) *Budget {
 	return &Budget{Budget: limit.Budget{All: size, Share: share, Spent: errNoBudget, ShareSpent: errNoBudget}}
 }
 
-var errNoBudget = fault.Errorf(fault.Unavailable, "The service is reading too many large requests; send this one again in a few seconds.")
+var errNoBudget = fault.Errorf(fault.Unavailable, "Too many large requests are being read; send this one again in a few seconds.")

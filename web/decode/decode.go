@@ -1,6 +1,6 @@
-// Package decode reads requests: parameters of the path and the query, and
-// members of a JSON body, each by name. It collects every fault of a request,
-// so that a client can fix all of them at once.
+// Package decode reads requests: path and query parameters and members of a JSON body,
+// each by name. It collects all errors in a request, so that a client can fix them
+// together.
 package decode
 
 import (
@@ -20,18 +20,18 @@ import (
 	"molrun/web/respond"
 )
 
-// Request decodes a request with read, which takes every part that the route
-// knows. Parts that read does not take are faults. The error is an Invalid with
-// all faults, or says why the body could not be read. The decoded request is
-// returned in either case.
+// Request decodes a request with read, which reads every part that the route supports.
+// Any other part is an error. Request returns an Invalid error with all field errors, or
+// an error that says why the body could not be read. It returns the decoded request in
+// either case.
 func Request[T any](c *gin.Context, read func(*Reader) T) (T, error) {
 	r, decoded := readAll(c, read)
 	return decoded, r.firstError()
 }
 
-// Lenient is Request for a service that reports the faults of a body together
-// with its own. If the body is a JSON object and nothing else is wrong, it
-// returns the faults of the body instead of an error.
+// Lenient is Request for a service that reports the errors in a body together with its
+// own. If the body is a JSON object and nothing else is wrong, Lenient returns the body's
+// errors as faults and a nil err.
 func Lenient[T any](c *gin.Context, read func(*Reader) T) (_ T, faults []fault.Field, err error) {
 	r, decoded := readAll(c, read)
 	elsewhere := func(f fault.Field) bool { return f.Loc[0] != "body" }
@@ -41,14 +41,14 @@ func Lenient[T any](c *gin.Context, read func(*Reader) T) (_ T, faults []fault.F
 	return decoded, r.faults, nil
 }
 
-// Query is Request for a service that reports the faults of a query, which has
-// no body, together with its own.
+// Query is Request for a service that reports the errors in a query, without a body,
+// together with its own.
 func Query[T any](c *gin.Context, read func(*Reader) T) (_ T, faults []fault.Field) {
 	r, decoded := readAll(c, read)
 	return decoded, r.faults
 }
 
-// readAll decodes a request and finds the parts of it that read does not take.
+// readAll decodes a request and adds errors for the parts that read does not use.
 func readAll[T any](c *gin.Context, read func(*Reader) T) (*Reader, T) {
 	r := &Reader{Request: c.Request, c: c}
 	r.parseQuery()
@@ -57,14 +57,13 @@ func readAll[T any](c *gin.Context, read func(*Reader) T) (*Reader, T) {
 	return r, decoded
 }
 
-// Empty checks a request that has no parameters. Its body, if it sends one, is not
-// read.
+// Empty checks a request without parameters. It does not read the body, if there is one.
 func Empty(c *gin.Context) error {
 	_, err := Request(c, func(*Reader) struct{} { return struct{}{} })
 	return err
 }
 
-// NoBody checks a request that has neither parameters nor a body.
+// NoBody checks a request with neither parameters nor a body.
 func NoBody(c *gin.Context) error {
 	_, err := Request(c, func(r *Reader) struct{} {
 		r.NoBody()
@@ -73,26 +72,26 @@ func NoBody(c *gin.Context) error {
 	return err
 }
 
-// Reader gives the parts of a request by name and collects their faults.
+// Reader reads the parts of a request by name and collects their errors.
 type Reader struct {
 	Request *http.Request
 
 	c        *gin.Context
 	query    url.Values
-	known    []string  // query parameters that were asked for
-	repeated []string  // those of them that may be sent several times
-	body     *Object   // nil until asked for
-	objects  []*Object // of the body, itself included
+	known    []string  // query parameters that the handler supports
+	repeated []string  // the subset of known that can be repeated
+	body     *Object   // nil until requested
+	objects  []*Object // all objects in the body, including itself
 	faults   []fault.Field
-	err      error // why the body could not be read; replaces the faults
+	err      error // why the body could not be read; overrides the faults
 }
 
-// Fault records a fault of a part of the request.
+// Fault adds an error about a part of the request.
 func (r *Reader) Fault(kind string, loc []any, format string, args ...any) {
 	r.faults = append(r.faults, fault.Field{Loc: loc, Msg: fmt.Sprintf(format, args...), Type: kind})
 }
 
-// fail records the faults of an Invalid. Any other error ends the request.
+// fail adds the field errors of an Invalid error. Any other error replaces them all.
 func (r *Reader) fail(err error) {
 	faults := Faults(err)
 	if faults == nil {
@@ -101,7 +100,7 @@ func (r *Reader) fail(err error) {
 	r.faults = append(r.faults, faults...)
 }
 
-// Faults returns the faults that an Invalid lists, nil for any other error.
+// Faults returns the field errors of an Invalid error, or nil for any other error.
 func Faults(err error) []fault.Field {
 	var invalid *fault.Error
 	if !errors.As(err, &invalid) || invalid.Code != fault.Invalid {
@@ -122,7 +121,7 @@ func (r *Reader) parseQuery() {
 	r.query = values
 }
 
-// checkUnknown finds the parts of the request that the handler did not read.
+// checkUnknown adds an error for each part of the request that the handler did not read.
 func (r *Reader) checkUnknown() {
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		loc := []any{"query", strings.ToValidUTF8(name, "�")}
@@ -144,7 +143,7 @@ func (r *Reader) checkUnknown() {
 	}
 }
 
-// firstError returns the error of the whole request, nil if there is none.
+// firstError returns the error of the whole request, or nil.
 func (r *Reader) firstError() error {
 	if r.err != nil {
 		return r.err
@@ -152,8 +151,8 @@ func (r *Reader) firstError() error {
 	return fault.List(r.faults...)
 }
 
-// suggest ends a message about an unknown name with the nearest known name, or
-// with all known ones.
+// suggest ends an error message about an unknown name with the nearest known name, or
+// with all known names.
 func suggest(name string, known []string) string {
 	if nearest := plaintext.Nearest(name, known); nearest != "" {
 		return fmt.Sprintf("did you mean %q?", nearest)
@@ -164,7 +163,7 @@ func suggest(name string, known []string) string {
 	return "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
-// Path returns a parameter of the path.
+// Path returns a path parameter.
 func (r *Reader) Path(name string) string {
 	value := r.UncheckedPath(name)
 	if !utf8.ValidString(value) {
@@ -174,11 +173,11 @@ func (r *Reader) Path(name string) string {
 	return value
 }
 
-// UncheckedPath returns a parameter of the path, percent-decoded once. It may be
-// invalid UTF-8, for a rule that checks all of it.
+// UncheckedPath returns a path parameter, percent-decoded once. It can be invalid UTF-8,
+// for callers that check the whole value.
 func (r *Reader) UncheckedPath(name string) string {
 	value, err := url.PathUnescape(r.c.Param(name))
-	if err != nil { // cannot happen: net/http has parsed the URL
+	if err != nil { // can't happen: net/http has parsed the URL
 		return r.c.Param(name)
 	}
 	return value

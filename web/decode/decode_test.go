@@ -46,7 +46,7 @@ func readEverything(r *Reader) (e everything) {
 	return e
 }
 
-// request decodes a request as a route would.
+// request decodes the request as a route would.
 func request(name, query string, body []byte) (_ everything, err error) {
 	r := httptest.NewRequest("POST", "/", bytes.NewReader(body))
 	r.URL.RawQuery = query
@@ -111,8 +111,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkRefusal requires that an error is a 422 that a client can act on, or that
-// the body is too large.
+// checkRefusal requires err to be either a 422 that the client can fix or a too-large
+// body.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	if fault.CodeOf(err) == fault.BodyTooLarge {

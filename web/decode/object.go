@@ -7,28 +7,28 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// MaxExact is the largest integer that every JSON reader keeps exactly.
+// MaxExact is the largest integer that every JSON reader represents exactly.
 const MaxExact = 1 << 53
 
-// Object reads the members of a body, or of an object in it. If that is absent or
-// could not be read, members are zero values without further faults.
+// Object reads the members of a body or of an object in it. If the object is absent or
+// could not be read, its members are zero values without further errors.
 type Object struct {
 	r     *Reader
-	at    []any             // its path
-	value *strictjson.Value // nil: nothing to read
+	at    []any             // path of the object
+	value *strictjson.Value // nil if there is nothing to read
 	known []string
 }
 
-// Need says whether a part of a body may be left out.
+// Need says whether a part of a body is required.
 type Need bool
 
-// Whether a part may be left out.
+// The values of Need.
 const (
 	Required Need = true
 	Optional Need = false
 )
 
-// Object returns the body, which is a JSON object.
+// Object returns the body, which must be a JSON object.
 func (r *Reader) Object(n Need) *Object {
 	r.body = &Object{r: r, at: []any{"body"}}
 	r.objects = append(r.objects, r.body)
@@ -37,7 +37,7 @@ func (r *Reader) Object(n Need) *Object {
 		r.fail(err)
 		return r.body
 	}
-	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // some programs of Windows write it
+	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // some Windows programs write a byte order mark
 	if len(data) == 0 {
 		if n == Required {
 			r.Fault("missing", []any{"body"}, "send a JSON object")
@@ -57,14 +57,14 @@ func (r *Reader) Object(n Need) *Object {
 	return r.body
 }
 
-// NoBody requires a body without members: none, {} or null.
+// NoBody requires an empty body: none, {} or null.
 func (r *Reader) NoBody() { r.Object(Optional) }
 
-// Value returns the JSON of the whole body, nil if it could not be read.
+// Value returns the JSON of the whole body, or nil if it could not be read.
 func (o *Object) Value() *strictjson.Value { return o.value }
 
-// Member returns a member of the given kind, nil if there is none. An optional
-// member may be null, which is the same as leaving it out.
+// Member returns a member of the given kind, or nil if it is absent. null counts as
+// absent for an optional member.
 func (o *Object) Member(name string, kind strictjson.Kind, n Need) *strictjson.Value {
 	o.known = append(o.known, name)
 	if o.value == nil {
@@ -83,7 +83,7 @@ func (o *Object) Member(name string, kind strictjson.Kind, n Need) *strictjson.V
 	return nil
 }
 
-// Fault records a fault of a member.
+// Fault adds an error about a member.
 func (o *Object) Fault(kind, name, format string, args ...any) {
 	o.r.Fault(kind, o.path(name), format, args...)
 }
@@ -91,7 +91,7 @@ func (o *Object) Fault(kind, name, format string, args ...any) {
 // path returns the path of a part of the object.
 func (o *Object) path(to ...any) []any { return slices.Concat(o.at, to) }
 
-// Has reports whether an optional member is given.
+// Has reports whether an optional member is present.
 func (o *Object) Has(name string) bool {
 	if o.value == nil {
 		return false
@@ -100,8 +100,8 @@ func (o *Object) Has(name string) bool {
 	return v != nil && v.Kind != strictjson.Null
 }
 
-// Objects returns the elements of an array of objects. One that is no object is a fault,
-// and has no members.
+// Objects returns the elements of an array of objects. Any other element is an error, and
+// is returned as an object without members.
 func (o *Object) Objects(name string) []*Object {
 	items := o.Items(name, strictjson.Object, Optional)
 	objects := make([]*Object, len(items))
@@ -112,7 +112,7 @@ func (o *Object) Objects(name string) []*Object {
 	return objects
 }
 
-// Text returns a string, which may not be empty.
+// Text returns a non-empty string.
 func (o *Object) Text(name string, n Need) string {
 	v := o.Member(name, strictjson.String, n)
 	if v == nil {
@@ -124,7 +124,7 @@ func (o *Object) Text(name string, n Need) string {
 	return v.Text
 }
 
-// Integer returns a whole number from min to max, nil if none was sent.
+// Integer returns an integer from min to max, or nil if it is absent.
 func (o *Object) Integer(name string, min, max int64) *int64 {
 	v := o.Member(name, strictjson.Number, Optional)
 	if v == nil {
@@ -133,7 +133,7 @@ func (o *Object) Integer(name string, min, max int64) *int64 {
 	n, whole := v.Int()
 	switch {
 	case !whole:
-		o.Fault("type", name, "use a whole number within ±2^53")
+		o.Fault("type", name, "use an integer within ±2^53")
 	case n < min || n > max:
 		o.Fault("value", name, "use a number from %d to %d", min, max)
 	default:
@@ -142,14 +142,14 @@ func (o *Object) Integer(name string, min, max int64) *int64 {
 	return nil
 }
 
-// Flag returns a boolean, false if none was sent.
+// Flag returns a boolean, or false if it is absent.
 func (o *Object) Flag(name string) bool {
 	v := o.Member(name, strictjson.Bool, Optional)
 	return v != nil && v.Text == "true"
 }
 
-// Items returns the elements of an array. An element of another kind is a
-// fault, and nil.
+// Items returns the elements of an array. An element of another kind is an error, and is
+// returned as nil.
 func (o *Object) Items(name string, kind strictjson.Kind, n Need) []*strictjson.Value {
 	v := o.Member(name, strictjson.Array, n)
 	if v == nil {
@@ -166,10 +166,10 @@ func (o *Object) Items(name string, kind strictjson.Kind, n Need) []*strictjson.
 	return items
 }
 
-// maxItemFaults bounds the answer to an array in which every element is wrong.
+// maxItemFaults limits the number of errors reported for one array.
 const maxItemFaults = 10_000
 
-// Texts returns an array of strings, nil if there is none or it has a fault.
+// Texts returns an array of strings, or nil if it is absent or has an error.
 func (o *Object) Texts(name string) []string {
 	items := o.Items(name, strictjson.String, Optional)
 	if items == nil {
@@ -185,7 +185,7 @@ func (o *Object) Texts(name string) []string {
 	return texts
 }
 
-// Pairs returns an object whose members are strings or null, nil if none was sent.
+// Pairs returns an object whose members are strings or null, or nil if it is absent.
 func (o *Object) Pairs(name string) map[string]*string {
 	v := o.Member(name, strictjson.Object, Optional)
 	if v == nil {
@@ -205,7 +205,7 @@ func (o *Object) Pairs(name string) map[string]*string {
 	return pairs
 }
 
-// OrZero returns what p points to, 0 if it is nil.
+// OrZero returns *p, or 0 if p is nil.
 func OrZero(p *int64) int64 {
 	if p == nil {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// parameter returns a query parameter that was sent once. One sent more often
-// is a fault that checkUnknown finds.
+// parameter returns a query parameter that was sent once. checkUnknown reports repeated
+// parameters.
 func (r *Reader) parameter(name string) (value string, sent bool) {
 	r.known = append(r.known, name)
 	if len(r.query[name]) != 1 {
@@ -21,8 +21,8 @@ func (r *Reader) parameter(name string) (value string, sent bool) {
 	return r.query[name][0], true
 }
 
-// Text returns a query parameter, which may not be empty: an empty filter
-// would select everything by accident.
+// Text returns a non-empty query parameter. An empty filter would select everything by
+// accident.
 func (r *Reader) Text(name string) string {
 	value, sent := r.parameter(name)
 	if sent && !r.isText(name, value) {
@@ -31,7 +31,7 @@ func (r *Reader) Text(name string) string {
 	return value
 }
 
-// RequiredText is Text for a parameter that has to be sent.
+// RequiredText is Text for a required parameter.
 func (r *Reader) RequiredText(name string) string {
 	if len(r.query[name]) == 0 {
 		r.Fault("missing", []any{"query", name}, "this parameter is required")
@@ -39,7 +39,8 @@ func (r *Reader) RequiredText(name string) string {
 	return r.Text(name)
 }
 
-// isText records a fault unless the value of a parameter is valid and not empty.
+// isText reports whether a parameter's value is valid and not empty. If not, it adds an
+// error.
 func (r *Reader) isText(name, value string) bool {
 	switch {
 	case value == "":
@@ -52,11 +53,10 @@ func (r *Reader) isText(name, value string) bool {
 	return false
 }
 
-// maxRepeats bounds how often a parameter may be sent.
+// maxRepeats is the maximum number of times that a parameter can be sent.
 const maxRepeats = 20
 
-// Texts returns a query parameter that may be sent several times, each time with a
-// value.
+// Texts returns the values of a parameter that can be repeated, each non-empty.
 func (r *Reader) Texts(name string) []string {
 	r.known, r.repeated = append(r.known, name), append(r.repeated, name)
 	values := r.query[name]
@@ -72,8 +72,7 @@ func (r *Reader) Texts(name string) []string {
 	return values
 }
 
-// Choices returns a query parameter that may be sent several times, each time one
-// of values.
+// Choices returns the values of a parameter that can be repeated, each one of values.
 func (r *Reader) Choices(name string, values ...string) []string {
 	sent := r.Texts(name)
 	for _, value := range sent {
@@ -85,8 +84,8 @@ func (r *Reader) Choices(name string, values ...string) []string {
 	return sent
 }
 
-// Time returns a moment such as 2026-11-20T10:40:00Z or a day, which begins at
-// midnight UTC. It is zero if none was sent.
+// Time returns a time such as 2026-11-20T10:40:00Z, or a day, which begins at midnight
+// UTC. It is zero if the parameter is absent.
 func (r *Reader) Time(name string) time.Time {
 	value, sent := r.parameter(name)
 	if !sent {
@@ -101,10 +100,10 @@ func (r *Reader) Time(name string) time.Time {
 	return time.Time{}
 }
 
-// firstYear keeps times within what every index can represent.
+// firstYear keeps times within the range of every index.
 const firstYear = 1970
 
-// Digest returns a SHA-256 digest in hex, in lower case.
+// Digest returns a SHA-256 digest in lowercase hex.
 func (r *Reader) Digest(name string) string {
 	value, sent := r.parameter(name)
 	if !sent {
@@ -123,7 +122,7 @@ func oneOf(values []string) string {
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
-// StartKey returns the cursor of a page; an empty one is that of the first.
+// StartKey returns the cursor of a page; "" is the first page.
 func (r *Reader) StartKey() string {
 	value, _ := r.parameter("startKey")
 	if !utf8.ValidString(value) {
@@ -133,8 +132,7 @@ func (r *Reader) StartKey() string {
 	return value
 }
 
-// Choice returns a query parameter that is one of values, "" if it was not
-// sent.
+// Choice returns a parameter that is one of values, or "" if it is absent.
 func (r *Reader) Choice(name string, values ...string) string {
 	value, sent := r.parameter(name)
 	if sent && !slices.Contains(values, value) {
@@ -144,8 +142,8 @@ func (r *Reader) Choice(name string, values ...string) string {
 	return value
 }
 
-// ChoiceOr is Choice for a parameter that may also be a prefix and a name, such as
-// metric:rg_nm.
+// ChoiceOr is Choice for a parameter that can also be a prefix followed by a name, such
+// as metric:rg_nm.
 func (r *Reader) ChoiceOr(prefix, name string, values ...string) string {
 	value, sent := r.parameter(name)
 	if !sent || slices.Contains(values, value) {
@@ -158,7 +156,7 @@ func (r *Reader) ChoiceOr(prefix, name string, values ...string) string {
 	return value
 }
 
-// Flag returns a boolean parameter, false if it was not sent.
+// Flag returns a boolean parameter, or false if it is absent.
 func (r *Reader) Flag(name string) bool {
 	value, sent := r.parameter(name)
 	switch strings.ToLower(value) {
@@ -173,7 +171,7 @@ func (r *Reader) Flag(name string) bool {
 	return false
 }
 
-// Integer returns a whole number from min to max, or instead if none was sent.
+// Integer returns an integer from min to max, or instead if the parameter is absent.
 func (r *Reader) Integer(name string, min, max, instead int64) int64 {
 	value, sent := r.parameter(name)
 	if !sent {
@@ -182,7 +180,7 @@ func (r *Reader) Integer(name string, min, max, instead int64) int64 {
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
-		r.Fault("type", []any{"query", name}, "use a whole number")
+		r.Fault("type", []any{"query", name}, "use an integer")
 	case err != nil || n < min || n > max:
 		r.Fault("value", []any{"query", name}, "use a number from %d to %d", min, max)
 	default:
@@ -191,7 +189,7 @@ func (r *Reader) Integer(name string, min, max, instead int64) int64 {
 	return instead
 }
 
-// Duration returns a time such as 30s or, in seconds, 30.
+// Duration returns a duration such as 30s or, in seconds, 30.
 func (r *Reader) Duration(name string, max time.Duration) time.Duration {
 	value, sent := r.parameter(name)
 	if !sent {

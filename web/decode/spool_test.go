@@ -10,14 +10,14 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestSpoolKeepsBodiesOfAnyLength has bodies that say how long they are, rightly or
-// not, and those that do not.
+// TestSpoolKeepsBodiesOfAnyLength tries bodies with correct, wrong and no declared
+// lengths.
 func TestSpoolKeepsBodiesOfAnyLength(t *testing.T) {
 	pool := &sync.Pool{}
 	for _, length := range []int{0, 1, 600, smallestChunk - 1, smallestChunk, smallestChunk + 1, largestChunk, 3 * largestChunk} {
 		text := strings.Repeat("body", length)[:length]
 		for _, said := range []int64{-1, 0, 5, int64(length), int64(length) + 7} {
-			var kept [2][]byte // the second body must not get the memory of the first
+			var kept [2][]byte // the second body must not share memory with the first
 			for i := range kept {
 				s := spool{pool: pool, length: said}
 				must.OK(t, s.readFrom(iotest.HalfReader(strings.NewReader(text))))
@@ -35,7 +35,7 @@ func TestSpoolKeepsBodiesOfAnyLength(t *testing.T) {
 	}
 }
 
-// TestSmallBodiesTakeLittleMemory has one that says how long it is.
+// TestSmallBodiesTakeLittleMemory reads a body with a declared length.
 func TestSmallBodiesTakeLittleMemory(t *testing.T) {
 	s := spool{pool: &sync.Pool{}, length: 600}
 	must.OK(t, s.readFrom(strings.NewReader(strings.Repeat("x", 600))))

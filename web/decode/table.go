@@ -9,17 +9,17 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// IsTable reports whether the body is declared as a table, CSV or TSV.
+// IsTable reports whether the body is declared as CSV or TSV.
 func IsTable(c *gin.Context) bool { return slices.Contains(tableTypes, mediaType(c.Request)) }
 
-// Table is Request for a service that reports the faults of a table, which is the
-// body, and those of the query together.
+// Table is Request for a service that reports the errors of a table in the body together
+// with the errors of the query.
 func Table[T any](c *gin.Context, read func(*Reader) T) (_ T, faults []fault.Field, err error) {
 	r, decoded := readAll(c, read)
 	return decoded, r.faults, r.err
 }
 
-// Table returns the body, and whether its cells are separated by tabs.
+// Table returns the body, and whether it is tab-separated.
 func (r *Reader) Table() (text []byte, tabs bool) {
 	text, err := r.readBody()
 	if err != nil {
@@ -28,9 +28,9 @@ func (r *Reader) Table() (text []byte, tabs bool) {
 	return text, mediaType(r.Request) == tableTypes[1]
 }
 
-// Whole returns a request whose body is a text as one value: the body, and the
-// parameters of the query.
-func (r *Reader) Whole(text []byte) *strictjson.Value {
+// WithText returns a request with a text body as one value: the query parameters and the
+// body.
+func (r *Reader) WithText(text []byte) *strictjson.Value {
 	v := &strictjson.Value{Kind: strictjson.Object}
 	add := func(name string, texts ...string) {
 		list := &strictjson.Value{Kind: strictjson.Array}

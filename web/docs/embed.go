@@ -1,4 +1,4 @@
-// Package docs has the documentation, which is part of the program, so that a site without the Internet has it.
+// Package docs embeds the documentation in the program, so that it is available offline.
 // Package static serves it.
 package docs
 

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// withClientAddress returns the request with the address of the client itself.
-// Behind trusted proxies that is the last forwarded address that is not one of
-// theirs.
+// withClientAddress returns the request with the client's own address. Behind trusted
+// proxies, that is the last forwarded address that is not a trusted proxy's.
 func withClientAddress(r *http.Request, trusted []netip.Prefix) *http.Request {
 	from, ok := remoteAddr(r)
 	if !ok || !contains(trusted, from) {
@@ -19,10 +18,10 @@ func withClientAddress(r *http.Request, trusted []netip.Prefix) *http.Request {
 	for _, hop := range slices.Backward(hops) {
 		address, err := netip.ParseAddr(strings.TrimSpace(hop))
 		if err != nil {
-			return r // no trusted proxy wrote what precedes this
+			return r // no trusted proxy wrote the entries before this one
 		}
 		if address = address.Unmap().WithZone(""); !contains(trusted, address) {
-			client := r.WithContext(r.Context()) // a copy, since callers keep the original
+			client := r.WithContext(r.Context()) // a copy, because callers keep the original
 			client.RemoteAddr = netip.AddrPortFrom(address, 0).String()
 			return client
 		}
@@ -30,8 +29,8 @@ func withClientAddress(r *http.Request, trusted []netip.Prefix) *http.Request {
 	return r
 }
 
-// ClientIn reports whether the client of a request that has not passed a Policy is in one of these
-// networks.
+// ClientIn reports whether the client of a request that has not passed a Policy is in one
+// of networks.
 func ClientIn(networks []netip.Prefix, r *http.Request, trusted []netip.Prefix) bool {
 	ip := Address(withClientAddress(r, trusted))
 	return ip.IsValid() && contains(networks, ip)
@@ -41,15 +40,15 @@ func contains(prefixes []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// Address returns the address of the client, without its zone. It is invalid if the
-// request did not come over TCP.
+// Address returns the client's address without its zone. It is invalid if the request did
+// not arrive over TCP.
 func Address(r *http.Request) netip.Addr {
 	ip, _ := remoteAddr(r)
 	return ip.WithZone("")
 }
 
-// Remote returns the address of the client for logs, "" if it did not come
-// over TCP.
+// Remote returns the client's address for logs, or "" if the request did not arrive over
+// TCP.
 func Remote(r *http.Request) string {
 	ip := Address(r)
 	if !ip.IsValid() {
@@ -58,7 +57,7 @@ func Remote(r *http.Request) string {
 	return ip.String()
 }
 
-// Network names the client for rate limits: its IPv4 address, or the IPv6
+// Network identifies the client for rate limits by its IPv4 address, or by the IPv6
 // network that one customer gets.
 func Network(r *http.Request) string {
 	ip, ok := remoteAddr(r)
@@ -72,18 +71,18 @@ func networkOf(ip netip.Addr) string {
 	if ip.Is4() {
 		return ip.String()
 	}
-	network, _ := ip.WithZone("").Prefix(64) // an IPv6 address has 128 bits
+	network, _ := ip.WithZone("").Prefix(64) // always valid for an IPv6 address
 	return network.String()
 }
 
-// Shared reports whether many users may share the address of the request: this
-// machine, a local socket or a trusted proxy.
+// Shared reports whether many users could share the address of the request, which is true
+// for this machine, a local socket and trusted proxies.
 func Shared(r *http.Request, trusted []netip.Prefix) bool {
 	ip, ok := remoteAddr(r)
 	return !ok || ip.IsLoopback() || contains(trusted, ip)
 }
 
-// remoteAddr returns the IP address of a request that came over TCP.
+// remoteAddr returns the IP address of a request that arrived over TCP.
 func remoteAddr(r *http.Request) (ip netip.Addr, ok bool) {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

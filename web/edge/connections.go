@@ -16,9 +16,9 @@ import (
 	"molrun/app/base/limit"
 )
 
-// LimitConnections returns listener for server with the bounds of b. What is not an HTTP
-// request is answered like any other error. Requests that change something wait for one
-// of the slots to compute, unless that is nil, before they are parsed.
+// LimitConnections returns listener with the limits of b, for use by server. Input that
+// is not an HTTP request gets an error response in the format of the API. POST requests
+// wait for a slot of compute before they are parsed; nil means no limit.
 func LimitConnections(server *http.Server, listener net.Listener, b Bounds, compute *limit.Slots) net.Listener {
 	l := &limitedListener{
 		Listener: listener,
@@ -27,7 +27,7 @@ func LimitConnections(server *http.Server, listener net.Listener, b Bounds, comp
 		time:     cmp.Or(server.ReadHeaderTimeout, silentTime),
 		accepted: make(chan acceptance),
 		slots:    make(chan struct{}, b.Connections),
-		silent:   limit.Slots{Each: b.Strangers()},
+		silent:   limit.Slots{Each: b.MaxAnonymous()},
 		parked:   limit.Budget{All: b.Parked(), Share: b.Parked() * 3 / 4, Spent: errCrowded, ShareSpent: errCrowded},
 		closed:   make(chan struct{}),
 		idle:     map[net.Conn]*list.Element{},
@@ -37,50 +37,52 @@ func LimitConnections(server *http.Server, listener net.Listener, b Bounds, comp
 	return l
 }
 
-// Bounds are how many connections may be open. When all are taken, the one that has been
-// idle the longest is closed; when none is idle, the next client waits. Of the connections
-// that have not sent a whole request, one network may have some (Strangers); its others wait until
-// one of those has, or is closed. A trusted proxy is not bounded: it sends the requests of many.
+// Bounds limit the number of open connections. When all are in use, the longest-idle one
+// is closed; if none is idle, the next client waits. One network can have only a limited
+// number of connections without a complete request (MaxAnonymous); its further connections
+// wait until one of them has sent a request or is closed. Trusted proxies are exempt,
+// because they forward the requests of many clients.
 type Bounds struct {
 	Connections int
 	Trusted     []netip.Prefix
 }
 
-// Strangers is how many connections without a whole request one network may have, and how
-// many requests without a key: a quarter, and not too few for a browser or two.
-func (b Bounds) Strangers() int { return max(min(8, b.Connections), b.Connections/4) }
+// MaxAnonymous is how many connections without a complete request one network can have, and
+// how many requests without a key: a quarter of all connections, but enough for a browser
+// or two.
+func (b Bounds) MaxAnonymous() int { return max(min(8, b.Connections), b.Connections/4) }
 
-// Parked is how many connections may wait for others of their network.
+// Parked is how many connections can wait for others of their network.
 func (b Bounds) Parked() int64 { return max(16, int64(b.Connections)) }
 
 var errCrowded = errors.New("too many connections without a request")
 
-// silentTime is how long a connection waits for those of its network by default.
+// silentTime is the default time that a connection waits for others of its network.
 const silentTime = 10 * time.Second
 
-// limitedListener learns from the server which connections are idle.
+// limitedListener tracks which connections are idle, as the server reports.
 type limitedListener struct {
 	net.Listener
 	compute  *limit.Slots
 	bounds   Bounds
-	time     time.Duration // that a connection may wait for those of its network
+	time     time.Duration // how long a connection can wait for others of its network
 	accepted chan acceptance
-	slots    chan struct{} // one taken by each connection
-	silent   limit.Slots   // one taken by each that has not sent a whole request, by network
-	parked   limit.Budget  // of those that wait for one
+	slots    chan struct{} // one taken per connection
+	silent   limit.Slots   // one per connection without a complete request, by network
+	parked   limit.Budget  // connections waiting for silent
 	start    sync.Once
 	closed   chan struct{}
 	once     sync.Once
 
 	mu      sync.Mutex
-	waiting bool                       // a connection waits for a slot
-	order   list.List                  // of idle connections, longest idle first
-	idle    map[net.Conn]*list.Element // in order
+	waiting bool                       // a connection is waiting for a slot
+	order   list.List                  // idle connections, longest idle first
+	idle    map[net.Conn]*list.Element // elements of order
 
-	takenOver atomic.Int64 // connections so far
+	takenOver atomic.Int64 // total connections taken over
 }
 
-// acceptance is what Accept returns.
+// acceptance is a result of Accept.
 type acceptance struct {
 	conn net.Conn
 	err  error
@@ -110,13 +112,13 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	case l.slots <- struct{}{}:
 		return c, nil
 	case <-l.closed:
-		_ = c.Close() // the client has sent nothing that was accepted
+		_ = c.Close() // nothing from the client was accepted
 		return nil, net.ErrClosed
 	}
 }
 
-// receive accepts connections until the listener is closed. It does not wait for those of
-// a network that has too many, so that others get past them.
+// receive accepts connections until the listener is closed. Connections of a network that
+// has too many do not block those of others.
 func (l *limitedListener) receive() {
 	for {
 		c, err := l.Listener.Accept()
@@ -150,7 +152,8 @@ func (l *limitedListener) receive() {
 	}
 }
 
-// park keeps a connection until its network has fewer that have not sent a whole request.
+// park holds a connection until its network has fewer connections without a complete
+// request.
 func (l *limitedListener) park(c *wireConn, network string) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.time)
 	defer cancel()
@@ -163,8 +166,8 @@ func (l *limitedListener) park(c *wireConn, network string) {
 	l.handOver(acceptance{conn: c})
 }
 
-// reset closes a connection from which nothing was read, as cheaply as can be: clients that
-// hold too many open them again at once.
+// reset closes a connection from which nothing was read, as cheaply as possible, because
+// clients with too many connections reopen them at once.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -172,7 +175,7 @@ func reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// handOver gives Accept its result.
+// handOver passes a result to Accept.
 func (l *limitedListener) handOver(a acceptance) {
 	select {
 	case l.accepted <- a:
@@ -183,7 +186,7 @@ func (l *limitedListener) handOver(a acceptance) {
 	}
 }
 
-// network names where a connection comes from, "" if that is a trusted proxy.
+// network identifies where a connection comes from. It returns "" for a trusted proxy.
 func (l *limitedListener) network(c net.Conn) string {
 	from, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil || contains(l.bounds.Trusted, from.Addr().Unmap()) {
@@ -201,8 +204,8 @@ func (l *limitedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// wait notes whether a connection waits for a slot, and if so closes the one
-// that has been idle the longest.
+// wait records whether a connection is waiting for a slot. If so, it closes the
+// longest-idle connection.
 func (l *limitedListener) wait(waiting bool) {
 	l.mu.Lock()
 	l.waiting = waiting
@@ -220,10 +223,10 @@ func (l *limitedListener) wait(waiting bool) {
 // follow implements http.Server.ConnState.
 func (l *limitedListener) follow(c net.Conn, state http.ConnState) {
 	if state == http.StateIdle {
-		answered(c)
+		markResponseDone(c)
 	}
 	if state != http.StateNew {
-		markHeard(c)
+		markRequestRead(c)
 	}
 	l.mu.Lock()
 	if e := l.idle[c]; e != nil {
@@ -239,15 +242,15 @@ func (l *limitedListener) follow(c net.Conn, state http.ConnState) {
 	case surplus:
 		hangUp(c)
 	case state == http.StateHijacked:
-		c.(*wireConn).closed = func() { <-l.slots } // others cannot become a Line
+		c.(*wireConn).closed = func() { <-l.slots } // only a wireConn can become a Line
 		l.collect()
 	case state == http.StateClosed:
 		<-l.slots
 	}
 }
 
-// collectEvery is the number of connections taken over whose buffers, 1 MiB, are worth
-// a collection of garbage. Clients that then do nothing but listen cause none.
+// collectEvery is the number of taken-over connections after which a garbage collection
+// is worthwhile; their buffers take 1 MiB. Clients that then only listen cause none.
 const collectEvery = 128
 
 func (l *limitedListener) collect() {
@@ -256,8 +259,8 @@ func (l *limitedListener) collect() {
 	}
 }
 
-// hangUp closes an idle connection. The server notices and reports StateClosed.
+// hangUp closes an idle connection. The server detects this and reports StateClosed.
 func hangUp(c net.Conn) {
-	_ = c.SetDeadline(time.Now().Add(100 * time.Millisecond)) // for the close_notify of TLS
-	_ = c.Close()                                             // no answer is under way
+	_ = c.SetDeadline(time.Now().Add(100 * time.Millisecond)) // for the TLS close_notify
+	_ = c.Close()                                             // no response is in progress
 }

@@ -16,11 +16,11 @@ import (
 	"molrun/web/edge"
 )
 
-// lookalike is a body that begins like net/http's own refusals.
+// lookalike is a body that begins like net/http's own error responses.
 var lookalike = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" + strings.Repeat("x", 64<<10)
 
-// bounded is a server with limited connections. Requests to /held wait until
-// held is closed.
+// bounded is a server with limited connections. Requests to /held wait until held is
+// closed.
 type bounded struct {
 	t       *testing.T
 	address string
@@ -45,7 +45,7 @@ func newBounded(t *testing.T, most int) *bounded {
 		}
 		fmt.Fprint(w, "ok")
 	}))
-	server.ReadHeaderTimeout = time.Hour // no connection becomes free because it is slow
+	server.ReadHeaderTimeout = time.Hour // slowness must not free any connection
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	must.OK(t, err)
 	listener := edge.LimitConnections(server, inner, edge.Bounds{Connections: most}, nil)
@@ -143,10 +143,10 @@ func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 	}
 }
 
-// TestOneAddressLeavesConnectionsToOthers holds more connections with half a request than
-// there may be, and again more than may wait.
+// TestOneAddressLeavesConnectionsToOthers opens more connections with half a request than
+// allowed, and then more than can wait.
 func TestOneAddressLeavesConnectionsToOthers(t *testing.T) {
-	b := newBounded(t, 40) // of which one address may have 10 without a whole request
+	b := newBounded(t, 40) // one address can have 10 without a complete request
 	from := func(address string) *caller {
 		t.Helper()
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
@@ -158,7 +158,7 @@ func TestOneAddressLeavesConnectionsToOthers(t *testing.T) {
 	}
 	var held []net.Conn
 	for range 100 {
-		if c, err := net.Dial("tcp", b.address); err == nil { // else it was closed at once
+		if c, err := net.Dial("tcp", b.address); err == nil { // otherwise it was closed at once
 			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nX-Half")
 			held = append(held, c)
 		}

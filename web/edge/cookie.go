@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// Cookie is the cookie of sessions of a service with a public address, "" if it is not
-// known. Browsers send it only to pages and requests of this service, and scripts can't
-// read it.
+// Cookie is the session cookie of a service. PublicURL is the service's public address,
+// or "" if it is unknown. Browsers send the cookie only to this service, and scripts
+// can't read it.
 //
-// Without a Path, a browser limits a cookie to the folder of the request that set it:
-// that of /session, as the browser sees it, also where a proxy cuts a part off. Only a
-// name that begins with __Host-, which keeps neighbours in the domain from setting the
-// cookie, needs "/".
+// Without a Path, a browser limits a cookie to the folder of the request that set it: the
+// folder of /session as the browser sees it, even if a proxy strips a prefix. Only a name
+// with the prefix __Host-, which keeps neighboring hosts in the domain from setting the
+// cookie, requires the path "/".
 type Cookie struct{ PublicURL string }
 
 const cookieName = "molrun"
 
-// Value returns the value of a request's cookie, "" if there is none or several.
+// Value returns the cookie's value in a request, or "" if the request has no such cookie
+// or several.
 func (c Cookie) Value(r *http.Request) string {
 	all := r.CookiesNamed(c.shape(r).Name)
 	if len(all) != 1 {
@@ -29,14 +30,14 @@ func (c Cookie) Value(r *http.Request) string {
 	return all[0].Value
 }
 
-// Set makes the browser keep a value until some time.
+// Set stores a value in the browser until the given time.
 func (c Cookie) Set(w http.ResponseWriter, r *http.Request, value string, until time.Time) {
 	one := c.shape(r)
 	one.Value, one.Expires = value, until
 	http.SetCookie(w, one)
 }
 
-// Clear makes the browser forget the value.
+// Clear deletes the cookie in the browser.
 func (c Cookie) Clear(w http.ResponseWriter, r *http.Request) {
 	one := c.shape(r)
 	one.MaxAge = -1
@@ -57,8 +58,8 @@ func (c Cookie) shape(r *http.Request) *http.Cookie {
 	case one.Secure:
 		one.Name = "__Secure-" + cookieName
 	default:
-		// Browsers send cookies to all ports of a machine: two services must not sign out
-		// one another's users.
+		// Browsers send cookies to all ports of a host, so that two services without
+		// different cookie names would sign out each other's users.
 		if _, port, err := net.SplitHostPort(r.Host); err == nil && strings.Trim(port, "0123456789") == "" && port != "" {
 			one.Name += "-" + port
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What a web page may send and read. The page itself sends the key in
-// x-api-key; the browser adds no credentials, so none are allowed.
+// What a web page can send and read. The page itself sends the key in x-api-key; the
+// browser adds no credentials, so none are allowed.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	corsHeaders = "X-Api-Key, Content-Type, Range, If-Range, If-None-Match, Last-Event-ID, " +
@@ -17,8 +17,8 @@ const (
 	corsMaxAge = "600"
 )
 
-// allowOrigin lets pages of the given origins read the answer. It reports
-// whether the request was a preflight, which it has answered.
+// allowOrigin lets pages of the given origins read the response. It reports whether the
+// request was a preflight, which it has answered.
 func allowOrigin(w http.ResponseWriter, r *http.Request, allowed []string) (answered bool) {
 	if len(allowed) == 0 {
 		return false
@@ -37,7 +37,7 @@ func allowOrigin(w http.ResponseWriter, r *http.Request, allowed []string) (answ
 	h.Set("Access-Control-Allow-Methods", corsMethods)
 	h.Set("Access-Control-Allow-Headers", corsHeaders)
 	h.Set("Access-Control-Max-Age", corsMaxAge)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)) // only writers of tests have none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)) // only the writers in tests lack deadlines
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }

@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// closeIfFramedTwice closes the connection after a request that says in two ways
-// where it ends, because a proxy in between may have believed the other one: with
-// a Transfer-Encoding and a Content-Length, or with a Transfer-Encoding in HTTP/1.0,
-// which has none (RFC 9112, sections 6.1 and 6.3).
+// closeIfFramedTwice closes the connection after a request whose length is ambiguous,
+// because a proxy in between might have interpreted it differently: a request with both
+// Transfer-Encoding and Content-Length, or with Transfer-Encoding in HTTP/1.0, which does
+// not define it (RFC 9112, sections 6.1 and 6.3).
 func closeIfFramedTwice(w http.ResponseWriter, r *http.Request) {
-	other := "content-length" // net/http removes it beside a Transfer-Encoding
+	other := "content-length" // net/http removes it if there is a Transfer-Encoding
 	switch {
 	case !r.ProtoAtLeast(1, 1):
 		other = "transfer-encoding" // net/http ignores and removes it
@@ -24,30 +24,30 @@ func closeIfFramedTwice(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	readAhead  = 4 << 10       // what net/http may have read of the next requests
-	mostRecent = 2 * readAhead // so much is looked at of a request's headers
+	readAhead = 4 << 10       // how far net/http can have read into the next requests
+	maxRecent = 2 * readAhead // how much of a request's headers is checked
 )
 
-// recentBytes are the last bytes read from a connection. They include the
-// headers of the current request, and little before them.
+// recentBytes are the last bytes read from a connection. They include the headers of the
+// current request and little before them.
 type recentBytes struct {
 	kept    []byte
-	between bool // a request has ended and no other has begun
-	lost    bool // the headers began before what is kept
+	between bool // one request has ended and the next has not begun
+	lost    bool // the headers began before the kept bytes
 }
 
-// add adds bytes that were read, while the handler of a request runs or before.
+// add adds bytes that were read before or while a request is handled.
 func (b *recentBytes) add(p []byte, handling bool) {
 	if len(p) == 0 {
 		return
 	}
 	if b.between && !handling {
-		// net/http reads because it has no whole headers yet. What it has of
-		// them holds no empty line.
+		// net/http reads because it does not have complete headers yet. Any part of them
+		// that it has contains no empty line.
 		b.kept = append(b.kept[:0], b.kept[afterEmptyLine(b.kept):]...)
 		b.between, b.lost = false, false
 	}
-	most := mostRecent
+	most := maxRecent
 	if handling {
 		most = readAhead
 	} else if len(b.kept)+len(p) > most {
@@ -58,7 +58,7 @@ func (b *recentBytes) add(p []byte, handling bool) {
 	b.kept = append(b.kept, p...)
 }
 
-// afterEmptyLine returns where the last empty line ends, 0 if there is none.
+// afterEmptyLine returns the offset after the last empty line, or 0 if there is none.
 func afterEmptyLine(p []byte) int {
 	end := 0
 	for _, line := range []string{"\n\r\n", "\n\n"} {
@@ -69,8 +69,8 @@ func afterEmptyLine(p []byte) int {
 	return end
 }
 
-// mentions reports whether a line begins with the name of a header, in lower
-// case. If that is unknown, it is true.
+// mentions reports whether a line begins with the header name, given in lowercase. It
+// returns true if that is unknown.
 func (b *recentBytes) mentions(header string) bool {
 	return b.lost || bytes.Contains(bytes.ToLower(b.kept), []byte("\n"+header))
 }

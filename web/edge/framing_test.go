@@ -25,8 +25,8 @@ const (
 	oldOnly = "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n"
 )
 
-// exchange sends requests, in one write or each after the answer to the one
-// before, and returns how many were answered before the connection closed.
+// exchange sends requests, either in one write or each after the previous response, and
+// returns how many were answered before the connection closed.
 func (c *caller) exchange(t *testing.T, together bool, requests ...string) (answered int) {
 	t.Helper()
 	if together {
@@ -55,11 +55,11 @@ func (c *caller) exchange(t *testing.T, together bool, requests ...string) (answ
 	return answered
 }
 
-func TestRequestsOfTwoLengthsCloseTheConnection(t *testing.T) {
+func TestAmbiguousLengthClosesConnection(t *testing.T) {
 	big := strings.Replace(chunked, "Host: a", "Host: a\r\nX: "+strings.Repeat("x", 3000), 1)
 	for name, tt := range map[string]struct {
 		requests []string
-		answered int // of the requests
+		answered int // number of requests answered
 	}{
 		"both":                              {[]string{twice, plain}, 1},
 		"both, last":                        {[]string{plain, counted, twice, plain}, 3},
@@ -73,7 +73,7 @@ func TestRequestsOfTwoLengthsCloseTheConnection(t *testing.T) {
 			must.Equal(t, fmt.Sprintf("%s, together %v", name, together), newBounded(t, 4).dial().exchange(t, together, tt.requests...), tt.answered)
 		}
 	}
-	// The first part of the headers arrives with the request before.
+	// The first part of the headers arrives together with the previous request.
 	b := newBounded(t, 4)
 	begin, rest, _ := strings.Cut(twice, "Transfer")
 	for _, before := range []string{plain, counted} {
@@ -84,13 +84,13 @@ func TestRequestsOfTwoLengthsCloseTheConnection(t *testing.T) {
 		must.OK(t, c.answer())
 		must.Equal(t, "after the one that came in two parts", c.exchange(t, false, "Transfer"+strings.Replace(rest, "\r\n", "\r\nX: HTTP/1.1\r\n", 1), plain), 1)
 	}
-	// Others on a connection may each have one of the two.
+	// Different requests on a connection can have one of the two each.
 	must.Equal(t, "answers to 5 requests with one length each", newBounded(t, 4).dial().exchange(t, false, counted, chunked, counted, big, plain), 5)
 }
 
-// TestRequestsOfTwoLengthsCloseTheConnectionOfTLS has requests that arrive
-// encrypted, where those with an encoding all close the connection.
-func TestRequestsOfTwoLengthsCloseTheConnectionOfTLS(t *testing.T) {
+// TestAmbiguousLengthClosesTLSConnection sends encrypted requests. There, every
+// request with a Transfer-Encoding closes the connection.
+func TestAmbiguousLengthClosesTLSConnection(t *testing.T) {
 	for name, tt := range map[string]struct {
 		requests []string
 		answered int

@@ -13,14 +13,15 @@ import (
 	"molrun/web/edge"
 )
 
-// lasting is a server whose handler sends over lines. It has one connection.
+// lasting is a server whose handler sends over lines. It allows one connection.
 type lasting struct {
 	*httptest.Server
-	ended chan error // by whom a line ended: nil by the handler, else why its context did
+	ended chan error // the error that ended each line
 }
 
-// newLasting returns a server that says "begin" and whatever more there is. A handler
-// that gets a word "wait" waits for its client, one that gets "break" does not end.
+// newLasting returns a server that sends "begin" and, by default, more text. /wait waits
+// for the client to disconnect, /flood writes until an error, and /break omits the last
+// chunk.
 func newLasting(t *testing.T, stopping context.Context) *lasting { //nolint:revive // t comes first in tests
 	t.Helper()
 	l := &lasting{ended: make(chan error, 10)}
@@ -63,7 +64,7 @@ func newLasting(t *testing.T, stopping context.Context) *lasting { //nolint:revi
 	return l
 }
 
-// open requests a path on a connection of its own and reads the first word.
+// open requests a path on a new connection and reads the first word.
 func (l *lasting) open(t *testing.T, path string) *http.Response {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
@@ -79,7 +80,7 @@ func (l *lasting) wantEnd(t *testing.T) {
 	select {
 	case err := <-l.ended:
 		if err == nil {
-			t.Error("the line goes on")
+			t.Error("the line did not end")
 		}
 	case <-time.After(must.Patience):
 		t.Fatal("the handler does not notice the end")
@@ -97,7 +98,7 @@ func TestALineIsABodyInChunks(t *testing.T) {
 	}
 }
 
-// TestALineKeepsItsPlace has a line on the only connection: the next client waits
+// TestALineKeepsItsPlace opens a line on the only connection: the next client must wait
 // until it is closed, and no longer.
 func TestALineKeepsItsPlace(t *testing.T) {
 	l := newLasting(t, t.Context())
@@ -106,7 +107,7 @@ func TestALineKeepsItsPlace(t *testing.T) {
 	go func() { second <- l.open(t, "/wait") }()
 	select {
 	case <-second:
-		t.Fatal("a second connection is served beside the line")
+		t.Fatal("a second connection is served while the line is open")
 	case <-time.After(100 * time.Millisecond):
 	}
 	_ = first.Body.Close()
@@ -115,9 +116,9 @@ func TestALineKeepsItsPlace(t *testing.T) {
 	l.wantEnd(t)
 }
 
-// TestALineIsCutWhenTheServerStops has a client that does not read.
+// TestALineIsCutWhenTheServerStops uses a client that does not read.
 func TestALineIsCutWhenTheServerStops(t *testing.T) {
-	t.Parallel() // it takes seconds
+	t.Parallel() // takes seconds
 	stopping, stop := context.WithCancel(t.Context())
 	l := newLasting(t, stopping)
 	l.open(t, "/flood")
@@ -125,7 +126,7 @@ func TestALineIsCutWhenTheServerStops(t *testing.T) {
 	l.wantEnd(t)
 }
 
-// TestOnlyPlainConnectionsAreTakenOver has those whose buffers net/http needs.
+// TestOnlyPlainConnectionsAreTakenOver tries connections whose buffers net/http needs.
 func TestOnlyPlainConnectionsAreTakenOver(t *testing.T) {
 	l := newLasting(t, t.Context())
 	for _, request := range []*http.Request{
@@ -133,7 +134,7 @@ func TestOnlyPlainConnectionsAreTakenOver(t *testing.T) {
 		{ProtoMajor: 2, Method: "GET"},
 	} {
 		if edge.CanTakeOver(request) {
-			t.Errorf("%v has no connection of ours", request)
+			t.Errorf("took over a connection of %v that is not ours", request)
 		}
 	}
 	response, err := http.Head(l.URL)

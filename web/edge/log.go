@@ -9,34 +9,34 @@ import (
 	"molrun/web/respond"
 )
 
-// Log answers a request and writes its line of the access log.
+// Log calls answer and writes the request to the access log.
 func Log(w http.ResponseWriter, r *http.Request, answer http.HandlerFunc) {
-	noted := &noting{ResponseWriter: w, status: http.StatusOK}
+	noted := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	answer(noted, r)
 	logRequest(r, noted.status)
 }
 
-// logRequest writes the line of the access log of a request that goes no further.
+// logRequest writes an access log entry for a request that goes no further.
 func logRequest(r *http.Request, status int) {
 	zerolog.Ctx(r.Context()).Info().Str("method", respond.Clip(r.Method)).Str("path", respond.Redact(r.URL.Path)).
 		Str("remote", Remote(r)).Int("status", status).Msg("request")
 }
 
-// noting notes the status of an answer.
-type noting struct {
+// statusWriter records the status of a response.
+type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (n *noting) WriteHeader(status int) {
+func (n *statusWriter) WriteHeader(status int) {
 	n.status = status
 	n.ResponseWriter.WriteHeader(status)
 }
 
-// ReadFrom implements io.ReaderFrom with the server's own, by which the kernel copies
+// ReadFrom implements io.ReaderFrom with the server's writer, which lets the kernel copy
 // files.
-func (n *noting) ReadFrom(src io.Reader) (int64, error) { return io.Copy(n.ResponseWriter, src) }
+func (n *statusWriter) ReadFrom(src io.Reader) (int64, error) { return io.Copy(n.ResponseWriter, src) }
 
-// Unwrap lets http.ResponseController find the connection.
-func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+// Unwrap gives http.ResponseController access to the connection.
+func (n *statusWriter) Unwrap() http.ResponseWriter { return n.ResponseWriter }

@@ -11,30 +11,30 @@ import (
 	"molrun/web/respond"
 )
 
-// Policy says who the client is, how large its headers may be, and which web
-// pages may read the answers.
+// Policy determines a request's client, limits its headers, and decides which web pages
+// can read the response.
 type Policy struct {
-	MaxHeader int            // bytes of all headers, 64 KiB if 0
-	Trusted   []netip.Prefix // proxies whose X-Forwarded-For is believed
-	Origins   []string       // origins of web pages that may use the service
+	MaxHeader int            // total bytes of the headers; 0 means 64 KiB
+	Trusted   []netip.Prefix // proxies whose X-Forwarded-For is trusted
+	Origins   []string       // origins of web pages that can use the service
 	SignIn    SignIn
 
-	// Strangers is how many requests of one network may be in progress of which the user is
-	// not known (yet); 0 is without bound. Behind a trusted proxy, the network is that of the
-	// address it names.
-	Strangers int
+	// MaxAnonymous is the maximum number of concurrent requests from one network whose user
+	// is not known (yet); 0 means no limit. Behind a trusted proxy, the network is that
+	// of the forwarded address.
+	MaxAnonymous int
 }
 
-var errManyStrangers = fault.Errorf(fault.RateLimited, "Too many requests without an API key are in progress from this address; send more when some are answered.")
+var errTooManyAnonymous = fault.Errorf(fault.RateLimited, "Too many requests without an API key are in progress from this address; wait until some have finished.")
 
-// Wrap returns next behind the policy. It passes the ResponseWriter on as it
-// is.
+// Wrap applies the policy to requests for next. It passes the ResponseWriter on
+// unchanged.
 func (p Policy) Wrap(next http.Handler) http.Handler {
 	if p.MaxHeader == 0 {
 		p.MaxHeader = 64 << 10
 	}
 	signIn := signInBy(p.SignIn)
-	strangers := &limit.Budget{Share: int64(p.Strangers), ShareSpent: errManyStrangers}
+	strangers := &limit.Budget{Share: int64(p.MaxAnonymous), ShareSpent: errTooManyAnonymous}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = withClientAddress(signIn(r), p.Trusted)
 		switch {
@@ -53,16 +53,16 @@ func (p Policy) Wrap(next http.Handler) http.Handler {
 			}
 			release = sync.OnceFunc(release)
 			defer release()
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), strangerKey{}, release)))
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), anonymousKey{}, release)))
 		}
 	})
 }
 
-// strangerKey finds in the context of a request what ends its being counted among those of
-// strangers.
-type strangerKey struct{}
+// anonymousKey is the context key of the function that stops counting a request as a
+// stranger's.
+type anonymousKey struct{}
 
-// headerSize returns about how many bytes the headers had when they were sent.
+// headerSize returns the approximate size in bytes of the headers as sent.
 func headerSize(r *http.Request) int {
 	size := len(r.Host) + len("Host: \r\n")
 	for name, values := range r.Header {

@@ -16,8 +16,7 @@ import (
 	"molrun/web/edge"
 )
 
-// behind serves a handler that responds with the client's address, behind a
-// policy.
+// behind returns a handler that applies a policy and responds with the client's address.
 func behind(p edge.Policy) http.Handler {
 	return edge.Trace(zerolog.Nop(), p.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(r.RemoteAddr))
@@ -53,9 +52,10 @@ func TestOnlyTrustedProxiesForwardTheClientAddress(t *testing.T) {
 	}
 }
 
-// TestOneAddressHasFewRequestsWithoutAKey has a proxy forward them, of which the second hold.
+// TestOneAddressHasFewRequestsWithoutAKey sends nested requests through a proxy; the
+// second one has a known user.
 func TestOneAddressHasFewRequestsWithoutAKey(t *testing.T) {
-	p := edge.Policy{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Strangers: 2}
+	p := edge.Policy{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, MaxAnonymous: 2}
 	var ask func(from string, then ...func()) int
 	handler := p.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Known") != "" {
@@ -102,7 +102,7 @@ func TestHeadersAreBounded(t *testing.T) {
 		return w
 	}
 	many := httptest.NewRequest("GET", "/", nil)
-	many.Header["X"] = slices.Repeat([]string{"y"}, 200) // lines are counted as they were sent
+	many.Header["X"] = slices.Repeat([]string{"y"}, 200) // the size counts each header line as sent
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, many)
 	must.Equal(t, "many short headers", w.Code, 422)

@@ -11,8 +11,8 @@ import (
 	"molrun/app/base/limit"
 )
 
-// SignIn says which header of which proxies names the user who has signed in there.
-// The zero value trusts no proxy.
+// SignIn configures which header of which proxies names the signed-in user. The zero
+// value trusts no proxy.
 type SignIn struct {
 	Header  string
 	Proxies []netip.Prefix
@@ -20,15 +20,15 @@ type SignIn struct {
 
 type userKey struct{}
 
-// SignedIn returns the user whom a proxy has signed in, "" if there is none.
+// SignedIn returns the user signed in by a proxy, or "" if there is none.
 func SignedIn(r *http.Request) string {
 	user, _ := r.Context().Value(userKey{}).(string)
 	return user
 }
 
-// signInBy returns a function that notes the user whom a proxy has signed in. It looks
-// at the address of the connection: forwarded headers could be made up. Headers
-// from anyone else are logged, one a second, and otherwise ignored.
+// signInBy returns a function that records the user signed in by a proxy. It checks the
+// address of the connection, because forwarded headers could be forged. It ignores the
+// header from any other address and logs one such request per second.
 func signInBy(s SignIn) func(*http.Request) *http.Request {
 	if s.Header == "" {
 		return func(r *http.Request) *http.Request { return r }

@@ -12,8 +12,8 @@ import (
 	"molrun/web/respond"
 )
 
-// Trace gives every request an id and a logger that writes it, and turns a panic
-// of next into an answer. An id that the client sent is ignored.
+// Trace gives every request an ID and a logger that includes it, and converts a panic in
+// next to an error response. It ignores an ID sent by the client.
 func Trace(log zerolog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
@@ -29,8 +29,8 @@ func Trace(log zerolog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// Mount is Trace for a handler that speaks another API. Its answers are not cached, and
-// browsers do not guess their type.
+// Mount is Trace for a handler of another API. Its responses are not cached, and browsers
+// do not guess their type.
 func Mount(log zerolog.Logger, next http.Handler) http.Handler {
 	return Trace(log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -39,9 +39,9 @@ func Mount(log zerolog.Logger, next http.Handler) http.Handler {
 	}))
 }
 
-// AnswerPanic answers a request whose handler panicked with p. If the answer
-// has begun, it cuts the connection instead, so that the client does not take
-// a part for the whole.
+// AnswerPanic responds to a request whose handler panicked with p. If the response has
+// begun, it closes the connection instead, so that the client can tell that the response
+// is incomplete.
 func AnswerPanic(w http.ResponseWriter, r *http.Request, p any, begun bool) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this
 		panic(p)

@@ -16,33 +16,34 @@ import (
 	"molrun/web/respond"
 )
 
-// wireConn is a connection that rewrites net/http's own answers. What is not an
-// HTTP request reaches no handler: net/http answers in plain text and hangs up.
-// Clients get an error object instead, as for any other error.
+// wireConn is a connection that rewrites net/http's own responses. Input that is not an
+// HTTP request reaches no handler: net/http responds in plain text and closes the
+// connection. Clients get an error object instead, as for any other error.
 type wireConn struct {
 	*net.TCPConn             // embedded for all its optional interfaces
-	answering    atomic.Bool // a handler was called for the current request
-	recent       recentBytes // guarded by net/http: it reads, serves and waits in turn
-	closed       func()      // called once, when it is closed after it was taken over
+	answering    atomic.Bool // a handler has been called for the current request
+	recent       recentBytes // safe because net/http reads, serves and waits in turn
+	closed       func()      // called once on close, if taken over
 	once         sync.Once
-	compute      *limit.Slots           // for requests that may compute; nil has none
-	silent       atomic.Pointer[func()] // releases the slot of a connection without a whole request
-	arrived      atomic.Pointer[func()] // releases the slot of a request that no handler has admitted yet
+	compute      *limit.Slots           // for requests that may compute; nil means no limit
+	silent       atomic.Pointer[func()] // releases the slot of a connection without a complete request
+	arrived      atomic.Pointer[func()] // releases the slot of a request not yet admitted
 }
 
-// net/http sends files with sendfile through ReadFrom.
+// net/http calls ReadFrom to send files with sendfile.
 var _ io.ReaderFrom = (*wireConn)(nil)
 
-// wireKey finds the connection in the context of its requests.
+// wireKey is the context key of a request's connection.
 type wireKey struct{}
 
-// connOf returns the connection of a request, false if it is not a plain one.
+// connOf returns the connection of a request, or false if it is not a plain TCP
+// connection.
 func connOf(r *http.Request) (*wireConn, bool) {
 	c, ok := r.Context().Value(wireKey{}).(*wireConn)
 	return c, ok
 }
 
-// trackAnswers makes the server note when a handler begins to answer.
+// trackAnswers wraps the server's handler to record when a handler begins to respond.
 func trackAnswers(server *http.Server) {
 	next := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,8 +58,7 @@ func trackAnswers(server *http.Server) {
 	}
 }
 
-// newWireConn wraps an accepted TCP connection. Other connections are returned
-// as they are.
+// newWireConn wraps an accepted TCP connection. It returns other connections unchanged.
 func newWireConn(c net.Conn, compute *limit.Slots) (wrapped net.Conn, ok bool) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		return &wireConn{TCPConn: tcp, compute: compute}, true
@@ -66,9 +66,9 @@ func newWireConn(c net.Conn, compute *limit.Slots) (wrapped net.Conn, ok bool) {
 	return c, false
 }
 
-// markHeard notes that a whole request was read from a connection, which TLS may hide, or that
-// it has ended.
-func markHeard(c net.Conn) {
+// markRequestRead records that a complete request was read from a connection, possibly through
+// TLS, or that the connection has ended.
+func markRequestRead(c net.Conn) {
 	if outer, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = outer.NetConn()
 	}
@@ -79,8 +79,8 @@ func markHeard(c net.Conn) {
 	}
 }
 
-// answered notes that an answer is complete and the next request may come.
-func answered(c net.Conn) {
+// markResponseDone records that a response is complete and the next request can follow.
+func markResponseDone(c net.Conn) {
 	if c, ok := c.(*wireConn); ok {
 		c.answering.Store(false)
 		c.recent.between = true
@@ -89,7 +89,7 @@ func answered(c net.Conn) {
 
 // Read implements net.Conn.
 func (c *wireConn) Read(p []byte) (int, error) {
-	c.admitted() // what is still to come may take the client long
+	c.admitted() // the rest of the request can take the client long
 	n, err := c.TCPConn.Read(p)
 	answering := c.answering.Load()
 	c.recent.add(p[:n], answering)
@@ -100,10 +100,10 @@ func (c *wireConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Admitted says that the user of a request is known, so that it waits for its turn
-// like the others of that user, and no longer counts among those of its address.
+// Admitted reports that the user of a request is known. From then on, it waits among the
+// requests of that user, and no longer counts toward the limit of its address.
 func Admitted(r *http.Request) {
-	if release, ok := r.Context().Value(strangerKey{}).(func()); ok {
+	if release, ok := r.Context().Value(anonymousKey{}).(func()); ok {
 		release()
 	}
 	if c, ok := connOf(r); ok {
@@ -126,7 +126,7 @@ func (c *wireConn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// Write implements net.Conn. net/http writes its own answers in one piece.
+// Write implements net.Conn. net/http writes each of its own responses in a single call.
 func (c *wireConn) Write(p []byte) (int, error) {
 	if c.answering.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
 		return c.TCPConn.Write(p)
@@ -137,7 +137,7 @@ func (c *wireConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// unreadable turns net/http's answer to what is not a request into ours.
+// unreadable converts net/http's response to an unreadable request to ours.
 func unreadable(answer []byte) []byte {
 	line, _, _ := strings.Cut(string(answer), "\r\n")
 	_, status, _ := strings.Cut(line, " ")

@@ -10,11 +10,11 @@ import (
 	"molrun/app/test/must"
 )
 
-// answerTo sends text and reads the answer until the connection closes.
+// answerTo sends text and reads the response until the connection closes.
 func (b *bounded) answerTo(text string) (*http.Response, string) {
 	b.t.Helper()
 	c := b.dial()
-	go func() { _, _ = io.WriteString(c, text) }() // the server may hang up before the end
+	go func() { _, _ = io.WriteString(c, text) }() // the server may close the connection before the end
 	response, err := http.ReadResponse(c.from, nil)
 	if err != nil {
 		b.t.Fatalf("%.60q: %v", text, err)
@@ -71,8 +71,8 @@ func TestUnreadableRequestOnAReusedConnectionGetsAnErrorObject(t *testing.T) {
 	}
 }
 
-// TestAnswersOfHandlersAreNeverRewritten has a handler send bytes that look like
-// net/http's own response, in a write of their own.
+// TestAnswersOfHandlersAreNeverRewritten uses a handler that sends bytes like net/http's
+// own response in a separate write.
 func TestAnswersOfHandlersAreNeverRewritten(t *testing.T) {
 	b := newBounded(t, 4)
 	response, body := b.answerTo("GET /lookalike HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

@@ -16,7 +16,8 @@ import (
 	"molrun/web/edge"
 )
 
-// member is a file of an archive. It is written twice: to learn its size, then into the archive.
+// member is a file of an archive. It is written twice: once to determine its size, and
+// once into the archive.
 type member struct {
 	name  string
 	write func(io.Writer) error
@@ -29,7 +30,7 @@ func text(name, content string) member {
 	}}
 }
 
-// download answers GET result/download/{ticket}.
+// download handles GET result/download/{ticket}.
 func (c *call) download() error {
 	t, job, err := c.findJob()
 	if err != nil {
@@ -45,8 +46,8 @@ func (c *call) download() error {
 	return c.pack(members, job.CompletedAt)
 }
 
-// pack sends an archive. Its length is not announced, since clients notice a chunked answer
-// that ends early, and not always another one.
+// pack sends an archive. It does not announce its length, because clients always notice a
+// chunked response that ends early, but not always one with a length.
 func (c *call) pack(members []member, at time.Time) error {
 	sizes := make([]int64, len(members))
 	for i, one := range members {
@@ -80,7 +81,7 @@ func (n *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The alignments of a result, by chain, and those of archives.
+// Alignment files of a result, by chain, and a file in archives.
 const (
 	wholeFile  = "alignments/%03d.a3m"
 	unirefFile = "alignments/%03d.uniref.a3m"
@@ -90,7 +91,7 @@ const (
 	envMember = "bfd.mgnify30.metaeuk30.smag30.a3m"
 )
 
-// members returns the files of a job in the form of its ticket.
+// members returns the files of a job in the format of its ticket.
 func (c *call) members(t ticket, job *client.Job) ([]member, error) {
 	listed, err := c.api.ResultFiles(c.ctx(), job.Name)
 	if err != nil {
@@ -132,10 +133,10 @@ func (c *call) members(t ticket, job *client.Job) ([]member, error) {
 }
 
 func errIncomplete(job *client.Job) error {
-	return refuse(http.StatusNotFound, "The result of the job "+job.Name+" lacks alignments; delete the job and submit the query again.")
+	return refuse(http.StatusNotFound, "The result of job "+job.Name+" lacks alignments; delete the job and submit the query again.")
 }
 
-// result is what a job has computed.
+// result is the result of a job.
 type result struct {
 	*call
 	job    string
@@ -148,8 +149,8 @@ func (r *result) has(pattern string, chain int) bool {
 	return slices.Contains(r.files, fmt.Sprintf(pattern, chain+1))
 }
 
-// alignment joins the files of all chains, each with the name that the client has given and a
-// NUL behind it. Of a chain without a file there is the query alone.
+// alignment joins the files of all chains, each under the client's name for the chain and
+// followed by a NUL. A chain without a file contributes only its query.
 func (r *result) alignment(name, pattern string) member {
 	return member{name, func(w io.Writer) error {
 		for i := range r.chains {
@@ -166,7 +167,7 @@ func (r *result) alignment(name, pattern string) member {
 	}}
 }
 
-// send has the API write a file of the result.
+// send streams a file of the result from the API.
 func (r *result) send(file string, to *renamed) error {
 	path := "/jobs/" + url.PathEscape(r.job) + "/files/" + file
 	w := &streamed{header: http.Header{}, to: to}
@@ -177,7 +178,7 @@ func (r *result) send(file string, to *renamed) error {
 	return to.end()
 }
 
-// streamed passes an answer of the API on, if it is a success.
+// streamed forwards a successful response of the API.
 type streamed struct {
 	header http.Header
 	status int
@@ -201,14 +202,14 @@ func (w *streamed) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// renamed writes an A3M file with another name of its query and a NUL behind it.
+// renamed writes an A3M file with the query renamed and a NUL appended.
 type renamed struct {
 	to        io.Writer
 	name      string
-	queryOnly bool // leave out all other records
+	queryOnly bool // omit all other records
 
 	records int
-	inName  bool // the line is the name of the query
+	inName  bool // within the query's name line
 	read    byte // the last byte, 0 at the beginning
 	wrote   byte
 }
@@ -223,7 +224,7 @@ func (w *renamed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line writes a line or a part of one.
+// line writes a line or part of a line.
 func (w *renamed) line(part []byte) error {
 	begins := w.read == 0 || w.read == '\n'
 	w.read = part[len(part)-1]
@@ -257,8 +258,8 @@ func (w *renamed) end() error {
 	return w.put([]byte{0})
 }
 
-// templates answers GET template/{list}. There is no template database, so the archive has
-// none of those asked for.
+// templates handles GET template/{list}. There is no template database, so the archive
+// contains no templates.
 func (c *call) templates() error {
 	return c.pack([]member{text("pdb70_a3m.ffdata", ""), text("pdb70_a3m.ffindex", "")}, time.Unix(0, 0))
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// However a file arrives in pieces, its query gets the name of the client and a NUL follows its last line.
+// However a file is split into pieces, its query gets the client's name and a NUL follows
+// its last line.
 func TestAnAlignmentIsRenamed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file, want string

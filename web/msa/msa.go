@@ -1,7 +1,8 @@
-// Package msa is the API in the words of the ColabFold MSA server: a mount at /msa/ that
-// ColabFold, Boltz, Chai-1 and Protenix use unchanged as their alignment server. It holds no
-// rule: a ticket is a job of the type msa, named after its query, and each request becomes
-// requests to the API in the same process. web/docs/msa.md says what clients need.
+// Package msa serves the API of the ColabFold MSA server under /msa/, which ColabFold,
+// Boltz, Chai-1 and Protenix can use unchanged as their alignment server. It has no rules
+// of its own: a ticket is a job of type msa, named after its query, and each request
+// becomes requests to the API in the same process. web/docs/msa.md describes what clients
+// need.
 package msa
 
 import (
@@ -21,24 +22,24 @@ import (
 	"molrun/web/edge"
 )
 
-// Path begins all paths of the mount.
+// Path is the path prefix of the mount.
 const Path = "/msa/"
 
-// downloadPath begins those of downloads.
+// downloadPath is the path prefix of downloads.
 const downloadPath = Path + "result/download/"
 
-// Options are what the mount needs besides the API.
+// Options configure the mount.
 type Options struct {
 	Log       zerolog.Logger
-	MaxBody   int64         // bytes of a query
-	Arrive    time.Duration // how long it may take to arrive
+	MaxBody   int64         // maximum size of a query in bytes
+	Arrive    time.Duration // time limit for receiving a query
 	Stall     time.Duration // how long a download may stall
-	Databases func() string // identifies the databases; other ones make other tickets
-	Cores     int           // of a search; 0: as many as the type takes
+	Databases func() string // identifies the databases; different databases give different tickets
+	Cores     int           // cores per search; 0 means the maximum of the type
 
 	Trusted      []netip.Prefix // proxies whose X-Forwarded-For is trusted
-	Networks     []netip.Prefix // of clients without a key
-	Organization string         // of their jobs
+	Networks     []netip.Prefix // networks whose clients need no key
+	Organization string         // organization of their jobs
 }
 
 // guestEmail is the user of clients without a key.
@@ -48,11 +49,11 @@ const guestEmail = "msa@localhost"
 type mount struct {
 	api        http.Handler
 	options    Options
-	reading    *limit.Slots // queries that are read at a time
-	submitting *limit.Slots // one submission of a query at a time
+	reading    *limit.Slots // limits the queries read concurrently
+	submitting *limit.Slots // one submission per query at a time
 }
 
-// Handler returns the mount over the API.
+// Handler returns a handler that translates to the API.
 func Handler(api http.Handler, o Options) http.Handler {
 	m := &mount{api: api, options: o, reading: &limit.Slots{All: 8, Each: 4}, submitting: &limit.Slots{Each: 1}}
 	mux := http.NewServeMux()
@@ -72,19 +73,19 @@ func Handler(api http.Handler, o Options) http.Handler {
 	return edge.Mount(o.Log, mux)
 }
 
-// call is a request of a caller who is known.
+// call is a request of an authenticated caller.
 type call struct {
 	*mount
 	w   http.ResponseWriter
 	r   *http.Request
 	api *client.Client
 
-	begun bool // the answer has begun
+	begun bool // the response has begun
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-// admit asks the API who calls before a query is read.
+// admit authenticates the caller with the API before a query is read.
 func (m *mount) admit(handle func(*call) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r = m.identified(r)
@@ -99,8 +100,8 @@ func (m *mount) admit(handle func(*call) error) http.HandlerFunc {
 	}
 }
 
-// identified returns the request with its caller: the key in x-api-key, one sent as user or
-// password, which is all that some clients can send, or a guest.
+// identified returns the request with its caller's identity: the key in x-api-key, or a
+// key sent as the user or password, which is all that some clients can send, or a guest.
 func (m *mount) identified(r *http.Request) *http.Request {
 	if r.Header.Get("x-api-key") != "" {
 		return r
@@ -113,7 +114,7 @@ func (m *mount) identified(r *http.Request) *http.Request {
 			return r
 		}
 	}
-	// A browser in the network sends what any page asks it to.
+	// Any web page can make a browser in the network send requests.
 	isBrowser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	if !isBrowser && edge.ClientIn(m.options.Networks, r, m.options.Trusted) {
 		return edge.AsGuest(r, edge.Guest{Organization: m.options.Organization, Email: guestEmail})
@@ -121,7 +122,7 @@ func (m *mount) identified(r *http.Request) *http.Request {
 	return r
 }
 
-// answer is what clients read of a ticket.
+// answer is the status of a ticket in the format of clients.
 type answer struct {
 	ID     string `json:"id,omitempty"`
 	Status string `json:"status"`
@@ -133,7 +134,7 @@ func (c *call) send(status int, a answer) error {
 	return json.NewEncoder(w).Encode(a)
 }
 
-// begin begins an answer, which may then take as long as it goes on.
+// begin begins a response, which can then take as long as it makes progress.
 func (c *call) begin(contentType string, status int) io.Writer {
 	c.begun = true
 	c.w.Header().Set("Content-Type", contentType)
@@ -143,7 +144,7 @@ func (c *call) begin(contentType string, status int) io.Writer {
 	return w
 }
 
-// paced extends the time for an answer with each piece of it.
+// paced extends the write deadline with each write.
 type paced struct {
 	to      io.Writer
 	control *http.ResponseController
@@ -157,29 +158,29 @@ func (w *paced) Write(p []byte) (int, error) {
 }
 
 func (w *paced) extend() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.stall)) // without one, the server's holds
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.stall)) // on error, the server's deadline applies
 }
 
-// refuse returns the error of a request that this mount itself can't translate.
+// refuse returns an error for a request that this mount cannot translate.
 func refuse(status int, message string) error {
 	return &client.Error{Status: status, Message: message}
 }
 
-// fail answers with an error. Clients try again after RATELIMIT and UNKNOWN, and give up after
-// MAINTENANCE. Anything else is text: they take it for the status ERROR and print it, whereas
-// of JSON they print nothing.
+// fail sends an error. Clients retry after RATELIMIT and UNKNOWN, and give up after
+// MAINTENANCE. Any other error is sent as text: clients treat that as the status ERROR
+// and print it, while they would print nothing of JSON.
 func (c *call) fail(err error) {
 	if c.begun {
-		panic(http.ErrAbortHandler) // so that the client does not take a part for the whole
+		panic(http.ErrAbortHandler) // so the client can tell that the response is incomplete
 	}
 	var e *client.Error
 	if !errors.As(err, &e) {
-		if c.ctx().Err() == nil { // the client is there
+		if c.ctx().Err() == nil { // the client is still connected
 			zerolog.Ctx(c.ctx()).Error().Err(err).Msg("request to the alignment server failed")
 		}
-		e = &client.Error{Status: http.StatusInternalServerError, Message: "The service failed; its log gives the reason."}
+		e = &client.Error{Status: http.StatusInternalServerError, Message: "Internal error; see the service's log."}
 	}
-	// Clients save whatever a download is, and try again only when the connection breaks.
+	// Clients save any response to a download, and only retry if the connection breaks.
 	busy := e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
 	if busy && strings.HasPrefix(c.r.URL.Path, downloadPath) {
 		panic(http.ErrAbortHandler)
@@ -195,11 +196,11 @@ func (c *call) fail(err error) {
 		status = "MAINTENANCE"
 	}
 	if status != "" {
-		_ = c.send(e.Status, answer{Status: status, Reason: message}) // the client may be gone
+		_ = c.send(e.Status, answer{Status: status, Reason: message}) // the client may have disconnected
 		return
 	}
 	if e.Status == http.StatusUnauthorized {
 		message = "This alignment server needs an API key: as the password in the URL (http://key:molrun_…@host/msa), or in the header x-api-key."
 	}
-	_, _ = io.WriteString(c.begin("text/plain; charset=utf-8", e.Status), message+"\n") // the client may be gone
+	_, _ = io.WriteString(c.begin("text/plain; charset=utf-8", e.Status), message+"\n") // the client may have disconnected
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Clients try again, give up or print a sentence, by what the API refuses.
+// Clients retry, give up or print a message depending on the API's error.
 func TestWhatClientsAreTold(t *testing.T) {
 	const name = "msa-0123456789abcdef0123456789abcdef"
 	for _, tt := range []struct {
 		status     int
 		code, said string
 		want       string
-		broken     bool // a download breaks off, so that the client asks for it again
+		broken     bool // the download is cut off, so that the client retries
 	}{
 		{429, "RATE_LIMITED", "too fast", `{"status":"RATELIMIT","reason":"too fast"}`, true},
 		{403, "QUOTA_EXCEEDED", "9 jobs queued", `{"status":"RATELIMIT","reason":"9 jobs queued"}`, false},
@@ -58,7 +58,8 @@ func TestWhatClientsAreTold(t *testing.T) {
 	}
 }
 
-// A client that hangs up while its job is submitted finds the job when it asks again.
+// A client that disconnects while its job is being submitted finds the job when it
+// retries.
 func TestASubmissionIsFinishedForAClientThatIsGone(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	submitted := ""
@@ -73,7 +74,7 @@ func TestASubmissionIsFinishedForAClientThatIsGone(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		case r.URL.Path == "/submit-job":
-			body, _ := io.ReadAll(r.Body) // it is in memory
+			body, _ := io.ReadAll(r.Body) // reads from memory
 			submitted = string(body)
 		}
 		fmt.Fprint(w, `{"fileId":"1","uploadUrl":"http://molrun.invalid/blobs/1","type":"msa","status":"QUEUED"}`)
@@ -87,7 +88,7 @@ func TestASubmissionIsFinishedForAClientThatIsGone(t *testing.T) {
 	}
 }
 
-// A predictor may submit the same search between a client's look for it and its submission.
+// A predictor can submit the same search between a client's lookup and its submission.
 func TestAnEqualSearchOfAPredictorIsTaken(t *testing.T) {
 	looked := false
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,39 +16,39 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// What a query may be, beyond what the type msa takes.
+// Limits on a query, in addition to those of the type msa.
 const (
-	maxChains = 999     // names of files have three digits
-	maxNames  = 4 << 10 // bytes of all names, which the ticket carries
+	maxChains = 999     // file names have three digits
+	maxNames  = 4 << 10 // total bytes of all names, which are part of the ticket
 )
 
-// settings are those of a job of the type msa.
+// settings are the settings of an msa job.
 type settings struct {
 	Sequences string `json:"sequences"`
 	Pair      string `json:"pair"`
 	Env       bool   `json:"env"`
 	Filter    bool   `json:"filter"`
-	Cores     int    `json:"cores,omitempty"` // changes no result
+	Cores     int    `json:"cores,omitempty"` // does not affect results
 }
 
-// query is what a client asks for.
+// query is a client's search request.
 type query struct {
 	settings settings
 	chains   []string
 	ticket   ticket
 }
 
-// ticket names a job and says in which form the client takes its result. It says all that is
-// needed to answer, so that nothing is lost with a restart.
+// ticket names a job and the format in which the client wants its result. It contains
+// everything needed to respond, so that a restart loses nothing.
 type ticket struct {
 	job   string
 	form  string   // of the archive
-	names []string // of the chains; nil: 101, 102 and so on
+	names []string // chain names; nil means 101, 102, …
 }
 
-// The forms of archives.
+// The archive formats.
 const (
-	withTemplates    = "t" // as most clients want it
+	withTemplates    = "t" // what most clients want
 	withoutTemplates = "n"
 	paired           = "p"
 )
@@ -79,7 +79,7 @@ func parseTicket(text string) (t ticket, ok bool) {
 	return t, true
 }
 
-// name returns the name of chain i, from 0.
+// name returns the name of chain i, starting at 0.
 func (t ticket) name(i int) string {
 	if t.names == nil {
 		return strconv.Itoa(101 + i)
@@ -87,7 +87,7 @@ func (t ticket) name(i int) string {
 	return t.names[i]
 }
 
-// readQuery reads the form of a request.
+// readQuery reads the form data of a request.
 func (c *call) readQuery(pairing bool) (q query, err error) {
 	text, mode, err := c.readForm()
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *call) readQuery(pairing bool) (q query, err error) {
 		return query{}, err
 	}
 	if len(q.chains) == 1 {
-		q.settings.Pair = "none" // a chain alone pairs with nothing
+		q.settings.Pair = "none" // a single chain can't be paired
 	}
 	q.ticket.job = q.name(c.options.Databases())
 	q.settings.Cores = c.options.Cores
@@ -108,7 +108,7 @@ func (c *call) readQuery(pairing bool) (q query, err error) {
 	return q, nil
 }
 
-// folder has the queries among the user's files.
+// folder is the folder for queries among the user's files.
 const folder = "msa"
 
 func (c *call) readForm() (text, mode string, err error) {
@@ -117,7 +117,7 @@ func (c *call) readForm() (text, mode string, err error) {
 		return "", "", err
 	}
 	defer release()
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.options.Arrive)) // without one, the server's holds
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.options.Arrive)) // on error, the server's deadline applies
 	defer func() { _ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) }()
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, c.options.MaxBody)
 	err = c.r.ParseForm()
@@ -133,13 +133,13 @@ func (c *call) readForm() (text, mode string, err error) {
 	return c.r.FormValue("q"), c.r.FormValue("mode"), nil
 }
 
-// modes are the words that a mode consists of, by the path.
+// modes are the words allowed in a mode, by whether the path is for pairing.
 var modes = map[bool][]string{
 	false: {"all", "env", "nofilter", "notemplates"},
 	true:  {"pairgreedy", "paircomplete", "env"},
 }
 
-// readMode reads words such as env-nofilter or pairgreedy-env.
+// readMode parses a mode such as env-nofilter or pairgreedy-env.
 func (q *query) readMode(mode string, pairing bool) error {
 	words := strings.Split(mode, "-")
 	for _, word := range words {
@@ -161,7 +161,7 @@ func (q *query) readMode(mode string, pairing bool) error {
 	return nil
 }
 
-// readChains reads the sequences; which letters they have is for the type to judge.
+// readChains reads the sequences. It leaves checking their letters to the type.
 func (q *query) readChains(text string) error {
 	records := fasta.Parse(plaintext.Unix([]byte(text)), maxChains)
 	if len(records) > maxChains {
@@ -192,15 +192,15 @@ func (q *query) readChains(text string) error {
 	return nil
 }
 
-// name identifies the search: equal ones share a job, whatever their chains are called, also with
-// predictors that search by themselves.
+// name identifies the search. Equal searches share a job, whatever their chains are
+// called, including searches started by predictors.
 func (q *query) name(databases string) string {
 	s := q.settings
 	plain := fmt.Appendf(nil, `{"env":%t,"filter":%t,"pair":%q}`, s.Env, s.Filter, s.Pair)
-	return app.NameOfWork(typ, databases, plain, app.DigestOfSequences(q.chains))
+	return app.WorkName(typ, databases, plain, app.SequencesDigest(q.chains))
 }
 
-// text is the query as a FASTA file.
+// text returns the query as a FASTA file.
 func (q *query) text() []byte {
 	var out []byte
 	for i, letters := range q.chains {

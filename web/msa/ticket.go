@@ -9,17 +9,17 @@ import (
 	"molrun/app/client"
 )
 
-// typ is the type of the jobs.
+// typ is the job type.
 const typ = "msa"
 
-// statuses are the words of clients for those of jobs.
+// statuses maps job statuses to those of clients.
 var statuses = map[string]string{"QUEUED": "PENDING", "RUNNING": "RUNNING", "COMPLETED": "COMPLETE"}
 
 func (c *call) submitMSA() error  { return c.submit(false) }
 func (c *call) submitPair() error { return c.submit(true) }
 
-// submit answers POST ticket/msa and ticket/pair: with the job that an equal query has made,
-// or a new one. One that has failed is tried again.
+// submit handles POST ticket/msa and ticket/pair. It returns the job of an equal earlier
+// query, or a new one. It retries a failed job.
 func (c *call) submit(pairing bool) error {
 	q, err := c.readQuery(pairing)
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *call) submit(pairing bool) error {
 		return err
 	}
 	defer release()
-	// Clients hang up after six seconds and ask again: what is begun is finished for them.
+	// Clients disconnect after six seconds and retry, so finish the submission even then.
 	c.r = c.r.WithContext(context.WithoutCancel(c.ctx()))
 	job, err := c.api.Job(c.ctx(), q.ticket.job)
 	switch {
@@ -45,8 +45,8 @@ func (c *call) submit(pairing bool) error {
 	return c.writeStatus(q.ticket, job)
 }
 
-// create uploads the query and submits its job. A second upload of the same name, after a
-// restart, has the same content.
+// create uploads the query and submits its job. A repeated upload of the same name, after
+// a restart, has the same contents.
 func (c *call) create(q query) (*client.Job, error) {
 	values, err := json.Marshal(q.settings)
 	if err != nil {
@@ -58,15 +58,15 @@ func (c *call) create(q query) (*client.Job, error) {
 	}
 	job, err := c.api.Submit(c.ctx(), client.Submission{Name: q.ticket.job, Type: typ, Settings: values})
 	if err != nil {
-		_ = c.api.DeleteFile(c.ctx(), file.ID) // refused if a job reads it all the same
+		_ = c.api.DeleteFile(c.ctx(), file.ID) // rejected if a job uses it after all
 	}
-	if e := new(client.Error); errors.As(err, &e) && e.Status == http.StatusConflict { // a predictor has just asked for the same
+	if e := new(client.Error); errors.As(err, &e) && e.Status == http.StatusConflict { // a predictor has just submitted the same search
 		return c.api.Job(c.ctx(), q.ticket.job)
 	}
 	return job, err
 }
 
-// ticket answers GET ticket/{ticket}.
+// ticket handles GET ticket/{ticket}.
 func (c *call) ticket() error {
 	t, job, err := c.findJob()
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *call) ticket() error {
 	return c.writeStatus(t, job)
 }
 
-// writeStatus answers with the status of a job, or why it has failed.
+// writeStatus sends the status of a job, or why it failed.
 func (c *call) writeStatus(t ticket, job *client.Job) error {
 	switch {
 	case job.Type != typ:
@@ -88,8 +88,8 @@ func (c *call) writeStatus(t ticket, job *client.Job) error {
 	return c.send(http.StatusOK, answer{ID: t.String(), Status: statuses[job.Status]})
 }
 
-// findJob returns the job of a ticket. Clients ask without end after the status UNKNOWN, so the
-// answer to a ticket without one is an error.
+// findJob returns the job of a ticket. Clients poll forever after the status UNKNOWN, so
+// an unknown ticket is an error.
 func (c *call) findJob() (ticket, *client.Job, error) {
 	t, ok := parseTicket(c.r.PathValue("ticket"))
 	if !ok {

@@ -12,22 +12,22 @@ import (
 	"molrun/app/base/unit"
 )
 
-// CSV writes a table as RFC 4180 describes it, but with lines that end in a line feed
-// alone. A text that a spreadsheet would take for a formula gets an apostrophe in
-// front, which makes it text there.
+// CSV writes a table as in RFC 4180, but ends lines with a line feed only. It puts an
+// apostrophe before text that a spreadsheet would treat as a formula, so that the
+// spreadsheet treats it as text.
 type CSV struct{ to *csv.Writer }
 
 // NewCSV returns a table that is written to b.
 func NewCSV(b *bytes.Buffer) CSV { return CSV{csv.NewWriter(b)} }
 
-// Row writes a row of texts, numbers, times and JSON values; nil and the zero time are
-// empty cells.
+// Row writes a row of strings, numbers, times and JSON values. nil and the zero time
+// become empty cells.
 func (c CSV) Row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
 		texts[i] = cellText(cell)
 	}
-	_ = c.to.Write(texts) // a buffer takes everything
+	_ = c.to.Write(texts) // writing to a buffer can't fail
 	c.to.Flush()
 }
 
@@ -52,8 +52,8 @@ func cellText(cell any) string {
 	return harmless(fmt.Sprint(cell))
 }
 
-// valueText returns the text of a JSON value: of a string what it says, of a list or
-// an object its JSON.
+// valueText returns the text of a JSON value: the contents of a string, or the JSON of a
+// list or an object.
 func valueText(v *strictjson.Value) string {
 	switch {
 	case v == nil:
@@ -64,7 +64,7 @@ func valueText(v *strictjson.Value) string {
 	return string(v.Raw)
 }
 
-// harmless returns a text that no spreadsheet evaluates.
+// harmless returns text that no spreadsheet evaluates.
 func harmless(text string) string {
 	first, _ := utf8.DecodeRuneInString(text)
 	if text == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) || isNumber(text) {

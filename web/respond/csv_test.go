@@ -7,7 +7,7 @@ import (
 	"molrun/web/respond"
 )
 
-// TestTextInCSVIsNoFormula also requires that numbers stay numbers.
+// TestTextInCSVIsNoFormula also checks that numbers stay numbers.
 func TestTextInCSVIsNoFormula(t *testing.T) {
 	for text, want := range map[string]string{
 		"=1+2": "'=1+2", "+a": "'+a", "-a": "'-a", "@a": "'@a", "\t=1": "'\t=1", "＝1": "'＝1", "＋1": "'＋1", "－1": "'－1", "＠a": "'＠a",

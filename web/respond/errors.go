@@ -57,8 +57,8 @@ var retryAfter = map[fault.Code]string{
 	fault.Unavailable: "5",
 }
 
-// RetryAfter adds the header of that name if requests refused with code should
-// be repeated.
+// RetryAfter sets the Retry-After header if requests rejected with code should be
+// retried.
 func RetryAfter(h http.Header, code fault.Code) {
 	if seconds := retryAfter[code]; seconds != "" {
 		h.Set("Retry-After", seconds)
@@ -69,7 +69,7 @@ type errorBody struct {
 	Error ErrorObject `json:"error"`
 }
 
-// ErrorObject is the "error" member of an answer.
+// ErrorObject is the "error" member of a response.
 type ErrorObject struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
@@ -79,8 +79,8 @@ type detailBody struct {
 	Detail []fault.Field `json:"detail"`
 }
 
-// Error answers the request with err. Internal errors are logged with their
-// cause and shown without it.
+// Error responds with err. Internal errors are logged with their cause and shown without
+// it.
 func Error(w http.ResponseWriter, r *http.Request, err error) {
 	shown := explain(r, err)
 	status, known := statuses[shown.Code]
@@ -98,7 +98,7 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", `ApiKey header="x-api-key"`)
 	}
 	if shown.Code == fault.Invalid {
-		_ = JSON(w, status, detailBody{detail(shown)}) // fields hold only text and numbers
+		_ = JSON(w, status, detailBody{detail(shown)}) // fields contain only text and numbers
 		return
 	}
 	body := errorBody{ErrorObject{shown.Code, sentence(shown.Message)}}
@@ -109,8 +109,8 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 	_ = JSON(w, status, body)
 }
 
-// problem answers with a problem document that also is the error object of all other
-// answers.
+// problem responds with a problem document that also contains the error object of other
+// responses.
 func problem(w http.ResponseWriter, status int, body errorBody, members map[string]any) {
 	all := maps.Clone(members)
 	all["error"], all["status"] = body.Error, status
@@ -122,8 +122,8 @@ func problem(w http.ResponseWriter, status int, body errorBody, members map[stri
 	Body(w, status, ProblemType, append(text, '\n'))
 }
 
-// sentence gives a message a capital letter and a full stop. The rules write
-// messages without them.
+// sentence capitalizes a message and ends it with a period. Messages are written without
+// them.
 func sentence(message string) string {
 	first, size := utf8.DecodeRuneInString(message)
 	message = string(unicode.ToUpper(first)) + message[size:]
@@ -133,7 +133,7 @@ func sentence(message string) string {
 	return message + "."
 }
 
-// explain returns the part of err that the caller may see.
+// explain returns the part of err that the caller is allowed to see.
 func explain(r *http.Request, err error) fault.Error {
 	var known *fault.Error
 	switch {
@@ -148,14 +148,14 @@ func explain(r *http.Request, err error) fault.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Error{Code: fault.Unavailable, Message: "The service did not answer in time; send the request again."}
 	}
-	code := fault.CodeOf(err) // a bare code from storage or blobs has no message
+	code := fault.CodeOf(err) // an error code from storage or blobs alone has no message
 	if code == fault.NotFound {
-		return fault.Error{Code: code, Message: "Nothing of that name exists any more; list what exists and try again."}
+		return fault.Error{Code: code, Message: "No object with that name exists (it may have been deleted); list the existing ones and try again."}
 	}
 	return fault.Error{Code: code, Message: "The request was rejected; give the administrator the request ID in X-Request-Id."}
 }
 
-// detail returns the field errors of an Invalid. One without fields is about
+// detail returns the field errors of an Invalid error. Without fields, the error is about
 // the body.
 func detail(e fault.Error) []fault.Field {
 	if len(e.Fields) > 0 {
@@ -164,8 +164,8 @@ func detail(e fault.Error) []fault.Field {
 	return []fault.Field{{Loc: []any{"body"}, Msg: e.Message, Type: "value"}}
 }
 
-// logCause logs what an operator has to know: internal errors, and the causes
-// of refusals that do not name one.
+// logCause logs errors that the operator should know about: internal errors, and the
+// causes of rejections whose message does not name one.
 func logCause(r *http.Request, code fault.Code, err error) {
 	log := zerolog.Ctx(r.Context())
 	switch {

@@ -10,9 +10,9 @@ import (
 	"molrun/web/respond"
 )
 
-// TestErrorKeepsNoHeadersOfTheBodyThatWasMeant sets what handlers set before they
-// fail.
-func TestErrorKeepsNoHeadersOfTheBodyThatWasMeant(t *testing.T) {
+// TestErrorDropsHeadersOfTheIntendedBody sets the headers that a handler sets
+// before it fails.
+func TestErrorDropsHeadersOfTheIntendedBody(t *testing.T) {
 	w := httptest.NewRecorder()
 	for _, name := range []string{"Content-Disposition", "Content-Encoding", "Content-Length", "ETag", "Last-Modified", "X-Log-Size"} {
 		w.Header().Set(name, "1")
@@ -33,7 +33,7 @@ func TestErrorKeepsNoHeadersOfTheBodyThatWasMeant(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentOfWhatHasNoJSON(t *testing.T) {
+func TestUnencodableValueSendsNothing(t *testing.T) {
 	w := httptest.NewRecorder()
 	if err := respond.JSON(w, 200, make(chan int)); err == nil || w.Body.Len() > 0 {
 		t.Errorf("error %v, sent %q", err, w.Body)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Clip shortens text of a client, s, for messages to about 200 bytes.
+// Clip shortens client text to about 200 bytes, for messages.
 func Clip(s string) string {
 	if len(s) <= 200 {
 		return s
@@ -13,14 +13,14 @@ func Clip(s string) string {
 	return strings.ToValidUTF8(s[:200], "") + "…"
 }
 
-// secretPattern matches an API key or a JSON Web Token, or what looks like one.
+// secretPattern matches API keys, JSON Web Tokens, and similar text.
 var secretPattern = regexp.MustCompile(`molrun_[a-z]{12}_[0-9A-Za-z_]+|eyJ[0-9A-Za-z_.-]+`)
 
-// sharePattern matches the path of a share; its token begins with the share's ID, which is
-// no secret.
+// sharePattern matches the path of a share. A share's token begins with its ID, which is
+// not secret.
 var sharePattern = regexp.MustCompile(`(/shared/[^/]{0,26})[^/]*`)
 
-// Redact shortens s and removes what could be a key or a token.
+// Redact shortens s and removes text that could be a key or a token.
 func Redact(s string) string {
 	if strings.Contains(s, "/shared/") {
 		s = sharePattern.ReplaceAllString(s, "$1…")

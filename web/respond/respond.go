@@ -1,6 +1,6 @@
-// Package respond writes answers: JSON bodies, job records, pages of a listing
-// and errors. errors.go alone maps error codes to HTTP statuses. Clip and Redact make what
-// clients send fit for messages and logs.
+// Package respond writes responses: JSON bodies, job records, pages of a listing and
+// errors. Only errors.go maps error codes to HTTP statuses. Clip and Redact make client
+// text safe for messages and logs.
 package respond
 
 import (
@@ -12,22 +12,21 @@ import (
 	"sync"
 )
 
-// RequestID is the header that carries the id of a request. It is set before
-// any handler runs.
+// RequestID is the header with the ID of a request. It is set before any handler runs.
 const RequestID = "X-Request-Id"
 
-// JSONType is the Content-Type of all answers but files, logs and documents.
+// JSONType is the Content-Type of all responses except files, logs and documents.
 const JSONType = "application/json"
 
-// ProblemType is that of an error that a standard describes as a problem document.
+// ProblemType is the Content-Type of an error that a standard defines as a problem
+// document.
 const ProblemType = "application/problem+json"
 
-// JSON answers with v as JSON on one line. If v cannot be encoded, nothing is
-// written.
+// JSON responds with v as JSON on one line. If v cannot be encoded, it writes nothing.
 func JSON(w http.ResponseWriter, status int, v any) error {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false) // keeps links readable; nothing shows this as HTML
+	enc.SetEscapeHTML(false) // keeps links readable; this is never shown as HTML
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
@@ -35,7 +34,7 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// Body sends a complete answer. A write error means that the client has gone,
+// Body sends a complete response. A write error means that the client has disconnected,
 // which the access log shows.
 func Body(w http.ResponseWriter, status int, contentType string, body []byte) {
 	_ = writeBody(w, status, contentType, body)
@@ -52,21 +51,21 @@ func writeBody(w http.ResponseWriter, status int, contentType string, body []byt
 	return err
 }
 
-// Record answers 200 with a job's record, unchanged.
+// Record responds with 200 and a job's record, unchanged.
 func Record(w http.ResponseWriter, record json.RawMessage) {
 	Body(w, http.StatusOK, JSONType, append(bytes.TrimRight(record, "\n"), '\n'))
 }
 
 // Page is one page of a listing.
 type Page struct {
-	Noun     string            // names the member that holds the records
+	Noun     string            // name of the member that holds the records
 	Records  []json.RawMessage // as stored
-	StartKey string            // cursor of the next page, "" on the last
-	Statuses json.RawMessage   // counts by status, if asked for
-	Count    json.RawMessage   // number of records on all pages, if asked for
+	StartKey string            // cursor of the next page; "" on the last page
+	Statuses json.RawMessage   // counts by status, if requested
+	Count    json.RawMessage   // number of records on all pages, if requested
 }
 
-// Write answers 200 with the page. It copies the records without parsing them.
+// Write responds with 200 and the page. It copies the records without parsing them.
 func (p Page) Write(w http.ResponseWriter) {
 	size := len(p.Noun) + len(p.StartKey) + len(p.Statuses) + 64
 	for _, r := range p.Records {
@@ -94,13 +93,13 @@ func (p Page) Write(w http.ResponseWriter) {
 	}
 	b = append(b, "}\n"...)
 	err := writeBody(w, http.StatusOK, JSONType, b)
-	if err == nil && cap(b) <= keptBuffer { // after an error, HTTP/2 may still be sending it
+	if err == nil && cap(b) <= keptBuffer { // after an error, HTTP/2 may still be sending b
 		*buffer = b
 		pageBuffers.Put(buffer)
 	}
 }
 
-// keptBuffer is the largest buffer that waits for the next page.
+// keptBuffer is the maximum size of a buffer that is kept for reuse.
 const keptBuffer = 256 << 10
 
 var pageBuffers = sync.Pool{New: func() any { return new([]byte) }}

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Whole answers a GET or HEAD with a small file, whole, or 304 if the client has it by
-// its ETag. Parts are not served: what is cached or checked as a whole has no use for them.
+// Whole responds to a GET or HEAD with a small file in full, or with 304 if the client's
+// ETag matches. It does not serve ranges: they are useless for content that is cached or
+// verified as a whole.
 func Whole(w http.ResponseWriter, r *http.Request, contentType string, content []byte) {
 	w.Header().Set("Content-Type", contentType)
 	whole := *r
@@ -16,7 +17,7 @@ func Whole(w http.ResponseWriter, r *http.Request, contentType string, content [
 	http.ServeContent(noRanges{w}, &whole, "", time.Time{}, bytes.NewReader(content))
 }
 
-// noRanges says that no parts are served.
+// noRanges is a ResponseWriter that does not advertise ranges.
 type noRanges struct{ http.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.

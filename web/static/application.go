@@ -12,31 +12,32 @@ import (
 
 const (
 	startPage = "index.html"
-	assets    = "assets/" // their names change with their content
+	assets    = "assets/" // names change with the content
 )
 
-// applicationPolicy is on every answer of the application: nothing of another origin runs or is loaded. No other page
-// shows ours in a frame, but for those that are made for it.
+// applicationPolicy is the content security policy of the application: nothing of another
+// origin runs or is loaded. Other pages can frame only pages that are meant to be
+// embedded.
 const (
 	applicationPolicy = "default-src 'none'; base-uri 'self'; object-src 'none'; form-action 'self'; " +
 		"script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; frame-ancestors "
 	nowhere, anywhere = "'none'", "*"
 )
 
-// embedded begins the pages that show a shared result within another page. They have
-// nothing to click that changes anything, and know nothing of who is signed in.
+// embedded is the path prefix of pages that show a shared result within another page.
+// They have no controls that change anything, and no access to the user's session.
 const embedded = ApplicationPrefix + "embed/"
 
-// application is the files of the web application by name.
+// application holds the files of the web application by name.
 type application struct {
 	files map[string]file
-	// The start page, without the address that all its relative addresses begin with.
+	// The start page, before and after the base URL of its relative links.
 	head, tail []byte
 	etag       string
 }
 
-// newApplication reads the files. They are part of the program, so that one that can't be
-// read is a mistake in it.
+// newApplication reads the files. They are embedded in the program, so failing to read
+// one is a bug.
 func newApplication(built fs.FS) *application {
 	a := &application{files: map[string]file{}}
 	orPanic(fs.WalkDir(built, "dist", func(name string, entry fs.DirEntry, err error) error {
@@ -68,7 +69,7 @@ func orPanic(err error) {
 	}
 }
 
-// splitAtBase cuts the address out of <base href="./">.
+// splitAtBase splits a page around the URL in <base href="./">.
 func splitAtBase(page []byte) (head, tail []byte) {
 	const before = `<base href="`
 	at := bytes.Index(page, []byte(before))
@@ -79,8 +80,8 @@ func splitAtBase(page []byte) (head, tail []byte) {
 	return page[:at], page[at+bytes.IndexByte(page[at:], '"'):]
 }
 
-// answer answers with a file. What is none is a page of the application, which looks at the
-// address itself.
+// answer responds with a file. Any other path is a page of the application, which
+// interprets the path itself.
 func (a *application) answer(w http.ResponseWriter, r *http.Request) error {
 	name := strings.TrimPrefix(r.URL.Path, ApplicationPrefix)
 	f, found := a.files[name]
@@ -95,8 +96,8 @@ func (a *application) answer(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// startPage returns the start page. Its relative addresses begin where the path of the
-// application does, as seen from the page: that holds under any path of a proxy.
+// startPage returns the start page. Its relative links are based on the application's
+// path as seen from the page, which works under any path prefix of a proxy.
 func (a *application) startPage(r *http.Request) file {
 	base := "./"
 	if depth := strings.Count(r.URL.EscapedPath(), "/") - strings.Count(ApplicationPrefix, "/"); depth > 0 {

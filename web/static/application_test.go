@@ -27,7 +27,7 @@ func zipped(t *testing.T, text string) []byte {
 
 const script = "console.log('hello, hello, hello')"
 
-// smallApplication is served as the real one is.
+// smallApplication serves a small application like the real one.
 func smallApplication(t *testing.T) http.Handler {
 	t.Helper()
 	return before(fstest.MapFS{
@@ -51,7 +51,7 @@ func TestTheApplicationIsServed(t *testing.T) {
 		{"HEAD", "/ui/", "", 200, "text/html; charset=utf-8", "no-cache"},
 		{"GET", "/ui/index.html", "", 200, "text/html; charset=utf-8", "no-cache"},
 		{"GET", "/ui/jobs/a", "", 200, "text/html; charset=utf-8", "no-cache"},
-		{"GET", "/ui/jobs/a.js", "", 200, "text/html; charset=utf-8", "no-cache"}, // a job may be called so
+		{"GET", "/ui/jobs/a.js", "", 200, "text/html; charset=utf-8", "no-cache"}, // a possible job name
 		{"GET", "/ui/favicon.svg", "", 200, "image/svg+xml", "no-cache"},
 		{"GET", "/ui/assets/a-1.js", "gzip", 200, "text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
 		{"GET", "/ui/assets/a-1.js", "", 200, "text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
@@ -78,7 +78,7 @@ func TestTheApplicationIsServed(t *testing.T) {
 	}
 }
 
-// Pages that are made to be embedded, and no others, are shown in frames of other pages.
+// Only pages that are meant to be embedded can be shown in frames of other pages.
 func TestOnlyEmbeddedPagesAreShownInFrames(t *testing.T) {
 	h := smallApplication(t)
 	for path, framed := range map[string]bool{"/ui/embed/TOKEN": true, "/ui/shared/TOKEN": false, "/ui/embed": false, "/ui/jobs/embed/": false, "/ui/": false} {
@@ -115,8 +115,8 @@ func TestBrowsersAreSentToTheApplication(t *testing.T) {
 	}
 }
 
-// TestRelativeAddressesHoldOnEveryPage follows the base of a page as a browser does, with
-// and without a path that a proxy cuts off.
+// TestRelativeAddressesHoldOnEveryPage resolves the base URL of a page like a browser,
+// with and without a path prefix that a proxy strips.
 func TestRelativeAddressesHoldOnEveryPage(t *testing.T) {
 	h := smallApplication(t)
 	for _, path := range []string{"/ui/", "/ui/jobs", "/ui/jobs/", "/ui/jobs/a", "/ui/jobs/a%20b/files/c", "/ui/jobs/a%2Fb", "/ui//x", "/ui/x?y=/z/"} {
@@ -182,7 +182,7 @@ func TestCachedFilesAreNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestTheApplicationIsPartOfTheProgram looks at what was built, or at what stands for it.
+// TestTheApplicationIsPartOfTheProgram checks the built application, or its placeholder.
 func TestTheApplicationIsPartOfTheProgram(t *testing.T) {
 	h := Before(http.NotFoundHandler(), Options{Version: "v1.2.0"})
 	page := ask(h, "GET", "/ui/").Body.String()

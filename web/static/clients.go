@@ -21,11 +21,11 @@ var clientsLayout string
 
 var clientsBody = template.Must(template.New("page").Parse(clientsLayout))
 
-// holder shares one bound on transfers among all who download this program, so that
-// they leave room for those of users.
+// holder is the common holder of all downloads of this program, so that their transfer
+// limit leaves capacity for users' downloads.
 const holder = "client"
 
-// clients are the Python package and this program itself, with a page that lists them.
+// clients serves the Python package and this program, with a page that lists them.
 type clients struct {
 	Options
 	wheel, archive python.File
@@ -54,7 +54,7 @@ func (c *clients) answer(w http.ResponseWriter, r *http.Request) error {
 		newFile("application/zip", c.archive.Content).serve(w, r)
 		return nil
 	}
-	return fault.Errorf(fault.NotFound, "There is no such file here; %s lists those that there are.", clientPrefix)
+	return fault.Errorf(fault.NotFound, "There is no such file; %s lists the available files.", clientPrefix)
 }
 
 // download is a row of the page.
@@ -89,7 +89,7 @@ func (c *clients) page(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// sendProgram answers with this program.
+// sendProgram responds with this program.
 func (c *clients) sendProgram(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.program()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// stdSender sends files as the standard library does.
+// stdSender sends files with the standard library.
 type stdSender struct{ err error }
 
 func (s stdSender) SendDownload(w http.ResponseWriter, r *http.Request, f app.Download) error {
@@ -30,7 +30,7 @@ func (s stdSender) SendDownload(w http.ResponseWriter, r *http.Request, f app.Do
 	return nil
 }
 
-// served is the page of a version at an address, beside an API that answers 418.
+// served returns the clients page for an address, in front of an API that answers 418.
 func served(address string, sender Sender) http.Handler {
 	return Before(teapot, Options{
 		Version: "v1.2.0", Sender: sender,
@@ -77,7 +77,7 @@ func TestClientsAreServed(t *testing.T) {
 	must.Equal(t, "the archive is sent again", ask(h, "GET", "/client/molrun.zip", "If-None-Match", first.Header().Get("ETag")).Code, 304)
 }
 
-// TestClientsPageShowsItsAddressAsText gives the page an address that would be a script.
+// TestClientsPageShowsItsAddressAsText uses an address that contains a script.
 func TestClientsPageShowsItsAddressAsText(t *testing.T) {
 	text := ask(served(`http://lab.example/"><script>alert(1)</script>`, stdSender{}), "GET", "/client/").Body.String()
 	if strings.Contains(text, "<script") || !strings.Contains(text, "http://lab.example/&#34;&gt;&lt;script&gt;") {
@@ -92,7 +92,8 @@ func TestClientsPageShowsItsAddressAsText(t *testing.T) {
 	}
 }
 
-// TestRunningProgramIsServed compares with the test's own binary, whole and in part.
+// TestRunningProgramIsServed compares the download with the test binary, whole and in
+// part.
 func TestRunningProgramIsServed(t *testing.T) {
 	h := served("http://lab.example", stdSender{})
 	path, err := os.Executable()
@@ -101,7 +102,7 @@ func TestRunningProgramIsServed(t *testing.T) {
 	must.OK(t, err)
 	whole := ask(h, "GET", "/client/molrun")
 	if whole.Code != 200 || !bytes.Equal(whole.Body.Bytes(), want) || whole.Header().Get("ETag") != `"`+sum(want)+`"` {
-		t.Errorf("the program is not what runs: %d, %d bytes, %s", whole.Code, whole.Body.Len(), whole.Header().Get("ETag"))
+		t.Errorf("not the running program: %d, %d bytes, %s", whole.Code, whole.Body.Len(), whole.Header().Get("ETag"))
 	}
 	part := ask(h, "GET", "/client/molrun", "Range", "bytes=5-9", "If-Range", whole.Header().Get("ETag"))
 	if part.Code != 206 || !bytes.Equal(part.Body.Bytes(), want[5:10]) {

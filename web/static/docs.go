@@ -11,16 +11,17 @@ import (
 	"molrun/web/respond"
 )
 
-// docSource is a page: its name in addresses and of its file, and how menus call it.
+// docSource is a documentation page: its name in the URL and of its file, its menu title,
+// and what it is about.
 type docSource struct{ name, menu, about string }
 
-// reader is a group of readers, with their pages; the first is where they start.
+// reader is a group of readers and their pages, the first page being where they start.
 type reader struct {
 	title string
 	pages []docSource
 }
 
-// readers lists the pages in the order of the menu.
+// readers lists the pages in menu order.
 var readers = []reader{
 	{"Scientists", []docSource{
 		{"tutorials", "Tutorials", "start here: from a sequence to a figure; docking; condensates"},
@@ -51,7 +52,7 @@ var readers = []reader{
 	}},
 }
 
-// documentation is what is made of the sources at the first use.
+// documentation is rendered from the sources on first use.
 type documentation struct {
 	pages    map[string]file
 	sections []section
@@ -59,14 +60,14 @@ type documentation struct {
 
 var allDocs = sync.OnceValues(renderDocs)
 
-// picturePolicy lets pictures have styles of their own, and nothing else.
+// picturePolicy allows pictures inline styles, and nothing else.
 const picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-// answerDocs answers with a page, a picture or the results of a search.
+// answerDocs responds with a page, a picture or search results.
 func answerDocs(w http.ResponseWriter, r *http.Request) error {
 	all, err := allDocs()
 	if err != nil {
-		return fmt.Errorf("make the documentation: %w", err)
+		return fmt.Errorf("render the documentation: %w", err)
 	}
 	name := strings.TrimPrefix(r.URL.Path, docsPrefix)
 	if query := r.URL.Query().Get("q"); name == "" && query != "" {
@@ -83,11 +84,12 @@ func answerDocs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// noPage answers that there is no such page, with a link that leads back from any depth.
+// noPage responds that there is no such page, with a link to the documentation that works
+// at any depth.
 func noPage(w http.ResponseWriter, name string) error {
 	up := cmp.Or(strings.Repeat("../", strings.Count(name, "/")), "./")
 	page, err := pageOf("No such page", template.HTML(`<h1>There is no such page</h1>
-<p>The <a href="`+up+`">documentation</a> lists those that there are.</p>
+<p>The <a href="`+up+`">documentation</a> lists the available pages.</p>
 `))
 	if err == nil {
 		respond.Body(w, http.StatusNotFound, page.contentType, page.content)

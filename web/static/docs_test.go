@@ -13,7 +13,7 @@ import (
 	"molrun/web/docs"
 )
 
-// docsHandler serves the documentation beside an API that answers 418.
+// docsHandler serves the documentation in front of an API that answers 418.
 func docsHandler() http.Handler { return Before(teapot, Options{Version: "v1.2.0"}) }
 
 func TestTheDocumentationIsServed(t *testing.T) {
@@ -57,8 +57,8 @@ func TestTheDocumentationIsServed(t *testing.T) {
 	}
 }
 
-// TestLinksOfPagesLeadSomewhere follows every link of every page as a browser below a path
-// of a proxy would: all are relative, and name a page and an anchor that exist.
+// TestLinksOfPagesLeadSomewhere follows every link of every page like a browser under a
+// proxy's path prefix: all are relative, and refer to existing pages and anchors.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	d, err := allDocs()
 	must.OK(t, err)

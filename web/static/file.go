@@ -15,13 +15,13 @@ import (
 	"molrun/web/respond"
 )
 
-// file is a file as it is stored.
+// file is a file to serve.
 type file struct {
 	contentType string
 	content     []byte
 	etag        string // without quotes
-	zipped      bool   // content is
-	forever     bool   // clients may keep it: its name changes with its content
+	zipped      bool   // content is gzipped
+	forever     bool   // clients can cache it permanently: its name changes with its content
 }
 
 func newFile(contentType string, content []byte) file {
@@ -51,8 +51,8 @@ func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	respond.Whole(w, r, f.contentType, f.content)
 }
 
-// sendPlain answers a client that can't read gzip. Few can't, so what they get is unzipped
-// as it is sent, and never in memory as a whole.
+// sendPlain responds to a client that does not accept gzip. There are few of these, so
+// the content is decompressed while it is sent, and never held in memory as a whole.
 func (f file) sendPlain(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if strings.Contains(r.Header.Get("If-None-Match"), h.Get("ETag")) {
@@ -69,11 +69,11 @@ func (f file) sendPlain(w http.ResponseWriter, r *http.Request) {
 		_, err = io.Copy(w, plain) //nolint:gosec // our own file
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client must not take a part for the whole
+		panic(http.ErrAbortHandler) // the client must not consider the file complete
 	}
 }
 
-// types are those of the files that builds make; the machine's own table may be wrong.
+// types are the content types of built files; the machine's own table may be wrong.
 var types = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8",
 	".svg": "image/svg+xml", ".json": "application/json", ".txt": "text/plain; charset=utf-8", ".wasm": "application/wasm",
@@ -87,7 +87,7 @@ func typeOf(name string) string {
 	return "application/octet-stream"
 }
 
-// acceptsGzip reports whether the client can read gzip.
+// acceptsGzip reports whether the client accepts gzip.
 func acceptsGzip(r *http.Request) bool {
 	for element := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, parameters, err := mime.ParseMediaType("x/" + strings.TrimSpace(element))

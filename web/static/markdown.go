@@ -17,7 +17,7 @@ import (
 	"molrun/web/docs"
 )
 
-// heading is a line of a table of contents.
+// heading is an entry of a table of contents.
 type heading struct {
 	ID, Title string
 	Deeper    bool
@@ -43,7 +43,7 @@ var docsFrame = template.Must(template.New("docs").Parse(`<div class="wide">
 </div>
 `))
 
-// menuGroup and menuEntry are the menu.
+// menuGroup and menuEntry are the parts of the menu.
 type menuGroup struct {
 	Title string
 	Pages []menuEntry
@@ -70,10 +70,10 @@ var docsTable = template.Must(template.New("table").Parse(`{{range .}}<h2>{{.Tit
 {{end}}<p>The contract of the API is <a href="../openapi.yaml">openapi.yaml</a>; programs to download are at <a href="../client/">client</a>.</p>
 `))
 
-// pictures is the folder of the pictures of pages.
+// pictures is the folder of the pages' pictures.
 const pictures = "pictures/"
 
-// renderDocs makes all pages.
+// renderDocs renders all pages.
 func renderDocs() (d documentation, err error) {
 	d.pages = map[string]file{}
 	var list bytes.Buffer
@@ -106,7 +106,7 @@ func renderDocs() (d documentation, err error) {
 	return d, err
 }
 
-// framed puts the parts of a page together.
+// framed assembles a page from its parts.
 func framed(name, query, title, head, body string, contents []heading) (file, error) {
 	var inner bytes.Buffer
 	err := docsFrame.Execute(&inner, map[string]any{
@@ -118,17 +118,17 @@ func framed(name, query, title, head, body string, contents []heading) (file, er
 	return pageOf(title, template.HTML(inner.String()))
 }
 
-// Markdown's own HTML is left out of the output.
+// HTML in the Markdown is omitted from the output.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 var (
 	needs   = regexp.MustCompile(`(?m)^<!-- needs: (.*) -->$`)
 	comment = regexp.MustCompile(`(?m)^<!-- .* -->\n`)
-	// What a small screen scrolls.
+	// Elements that scroll on small screens.
 	scrollable = strings.NewReplacer("<table>", `<div class="table" tabindex="0"><table>`, "</table>", "</table></div>", "<pre>", `<pre class="block" tabindex="0">`)
 )
 
-// add makes a page of its Markdown.
+// add renders a page from its Markdown.
 func (d *documentation) add(s docSource, content []byte) error {
 	content = comment.ReplaceAll(needs.ReplaceAll(content, []byte("*Needs $1.*\n")), nil)
 	document := markdown.Parser().Parse(text.NewReader(content))
@@ -156,7 +156,7 @@ func (d *documentation) add(s docSource, content []byte) error {
 			relink(n)
 		case *ast.Image:
 			if !strings.HasPrefix(string(n.Destination), pictures) {
-				n.Parent().RemoveChild(n.Parent(), n) // it is not part of the program
+				n.Parent().RemoveChild(n.Parent(), n) // its target is not embedded in the program
 			}
 		}
 	}
@@ -173,8 +173,8 @@ func (d *documentation) add(s docSource, content []byte) error {
 	return err
 }
 
-// relink makes a link of the repository one between pages, or plain text if its target is not
-// served.
+// relink converts a link in the repository to a link between pages, or to plain text if
+// its target is not served.
 func relink(n *ast.Link) {
 	to, anchor, anchored := strings.Cut(string(n.Destination), "#")
 	switch {
@@ -202,7 +202,7 @@ func relink(n *ast.Link) {
 	parent.RemoveChild(parent, n)
 }
 
-// plainText is the text of a node.
+// plainText returns the text of a node.
 func plainText(n ast.Node, content []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -16,16 +16,17 @@ var pageStyle string
 
 var pageFrame = template.Must(template.New("page").Parse(pageLayout))
 
-// pagePolicy is on every page that needs no script: it has its own style, pictures of this site, and forms that it answers.
+// pagePolicy is the content security policy of pages without scripts: they have their own
+// style, pictures of this site, and forms that submit to it.
 var pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src 'self' data:; style-src 'sha256-" + styleDigest(pageStyle) + "'"
 
-// styleDigest names a style as a policy does.
+// styleDigest returns the digest of a style for a policy.
 func styleDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// pageOf returns a page with this body, which is trusted.
+// pageOf returns a page with this body, which must be trusted.
 func pageOf(title string, body template.HTML) (file, error) {
 	var b bytes.Buffer
 	err := pageFrame.Execute(&b, struct {

@@ -11,17 +11,17 @@ import (
 	"molrun/app/client/python"
 )
 
-// running is the file that this process runs, also when another one has taken its name
-// since the start.
+// running is the executable file of this process, even if its path has since been
+// replaced.
 const running = "/proc/self/exe"
 
-// program is what is said of the running program.
+// program describes the running program.
 type program struct {
 	sum  string
 	size int64
 }
 
-// openProgram reads the running program, which takes a fraction of a second.
+// openProgram hashes the running program, which takes a fraction of a second.
 func openProgram() (program, error) {
 	f, err := os.Open(running)
 	if err != nil {
@@ -38,7 +38,7 @@ func sum(content []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// checksums answers with lines for sha256sum -c.
+// checksums responds with lines for sha256sum -c.
 func (c *clients) checksums(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.program()
 	if err != nil {

@@ -19,14 +19,14 @@ const (
 	excerpt    = 240 // bytes
 )
 
-// section is what a heading of a page introduces.
+// section is a heading of a page and the text below it.
 type section struct {
 	Address, Page, Title string
 	text                 string
-	lowTitle, lowText    string // what is searched
+	lowTitle, lowText    string // lowercase, for searching
 }
 
-// sectionsOf splits a page, whose title and address are given, at its headings.
+// sectionsOf splits a page with the given title and address at its headings.
 func sectionsOf(address, title string, document ast.Node, content []byte) (sections []section) {
 	var text strings.Builder
 	open := section{Address: address, Page: title, Title: title}
@@ -67,14 +67,14 @@ func sectionsOf(address, title string, document ast.Node, content []byte) (secti
 	return sections
 }
 
-// result is a section that was found, with the part of its text around the first match.
+// result is a matching section, with the text around the first match.
 type result struct {
 	section
 	Before, Match, After string
 	score                int
 }
 
-// search returns the sections that contain all words of a query, the best first.
+// search returns the sections that contain all words of a query, best first.
 func search(sections []section, query string) (results []result) {
 	words := strings.Fields(lower(query))
 	if len(words) == 0 {
@@ -89,7 +89,8 @@ func search(sections []section, query string) (results []result) {
 	return results[:min(len(results), maxResults)]
 }
 
-// find looks for all words. One in the title counts as ten in the text.
+// find searches a section for all words. A match in the title counts as much as ten in
+// the text.
 func (s section) find(words []string) (r result, found bool) {
 	r.section = s
 	at := -1
@@ -110,7 +111,8 @@ func (s section) find(words []string) (r result, found bool) {
 	return r, true
 }
 
-// lower is strings.ToLower for ASCII only, so that offsets stay those of the text.
+// lower is strings.ToLower for ASCII only, so that offsets stay valid for the original
+// text.
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -125,7 +127,7 @@ var resultsPage = template.Must(template.New("results").Parse(`{{range .}}<h2><a
 {{else}}<p>No section has all of these words. Try fewer words, or a part of one.</p>
 {{end}}`))
 
-// answerSearch answers with the sections that match a query.
+// answerSearch responds with the sections that match a query.
 func (d documentation) answerSearch(w http.ResponseWriter, r *http.Request, query string) error {
 	var body bytes.Buffer
 	if err := resultsPage.Execute(&body, search(d.sections, query)); err != nil {

@@ -1,5 +1,5 @@
-// Package static serves what is part of the program and needs no API key: the web application, the
-// documentation, and the programs that use the service, so that no other source of them is needed.
+// Package static serves the embedded files that need no API key: the web application, the
+// documentation, and the client programs, so that users need no other source for them.
 package static
 
 import (
@@ -15,31 +15,31 @@ import (
 	"molrun/web/ui"
 )
 
-// What the paths of each kind of files begin with.
+// Path prefixes of the kinds of files.
 const (
 	ApplicationPrefix = "/ui/"
 	docsPrefix        = "/docs/"
 	clientPrefix      = "/client/"
 )
 
-// answerTime bounds how long an answer takes to leave.
+// answerTime limits the time to send a response.
 const answerTime = 2 * time.Minute
 
 // Options configure the page of clients.
 type Options struct {
 	Version string
-	// Address returns where clients find the service, as links say it.
+	// Address returns the base URL at which clients reach the service.
 	Address func(*http.Request) (string, error)
 	Sender  Sender
 }
 
-// Sender answers with an open file.
+// Sender responds with an open file.
 type Sender interface {
 	SendDownload(w http.ResponseWriter, r *http.Request, f app.Download) error
 }
 
-// Before returns a handler that serves the files and leaves all else to api. A browser that
-// asks for "/" is sent to the application; other clients get the API's answer.
+// Before returns a handler that serves the files and passes all other requests to api. It
+// redirects a browser from "/" to the application; other clients get the API's response.
 func Before(api http.Handler, o Options) http.Handler { return before(ui.Built, api, o) }
 
 func before(built fs.FS, api http.Handler, o Options) http.Handler {
@@ -67,27 +67,27 @@ func before(built fs.FS, api http.Handler, o Options) http.Handler {
 	})
 }
 
-// isRead reports whether a request changes nothing.
+// isRead reports whether a request is a GET or HEAD.
 func isRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
-// wantsPage reports whether a browser asks.
+// wantsPage reports whether the client is a browser that expects a page.
 func wantsPage(r *http.Request) bool {
 	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
 }
 
-// redirect sends to a relative address, since a proxy may have cut off the beginning of
-// the path.
+// redirect redirects to a relative URL, because a proxy may have stripped a prefix of the
+// path.
 func redirect(w http.ResponseWriter, to string) {
 	w.Header().Set("Location", to)
 	respond.Body(w, http.StatusFound, "text/plain; charset=utf-8", nil)
 }
 
-// serve answers with what a function writes, under a policy, and logs the request. An error
-// becomes the API's.
+// serve responds with the output of answer under a policy, and logs the request. An error
+// becomes an API error response.
 func serve(w http.ResponseWriter, r *http.Request, policy string, answer func(http.ResponseWriter, *http.Request) error) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // only writers of tests have none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // only the writers in tests lack deadlines
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")

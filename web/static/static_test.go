@@ -20,7 +20,7 @@ func ask(h http.Handler, method, path string, headers ...string) *httptest.Respo
 	return w
 }
 
-// TestPolicyAllowsTheStyleOfPages computes what a browser does.
+// TestPolicyAllowsTheStyleOfPages computes the digest of the style as a browser does.
 func TestPolicyAllowsTheStyleOfPages(t *testing.T) {
 	for _, path := range []string{"/docs/server", "/client/"} {
 		a := ask(served("http://lab.example", stdSender{}), "GET", path)
@@ -32,7 +32,7 @@ func TestPolicyAllowsTheStyleOfPages(t *testing.T) {
 	}
 }
 
-// wantSafe requires that a page runs nothing, and that HEAD has no body.
+// wantSafe requires that a page can't run scripts, and that HEAD has no body.
 func wantSafe(t *testing.T, method, path string, a *httptest.ResponseRecorder) {
 	t.Helper()
 	csp := a.Header().Get("Content-Security-Policy")

@@ -1,5 +1,5 @@
-// Replaces each built file but the start page by its gzip form, always the same for the
-// same content. Zopfli makes it a twentieth smaller than gzip -9 does, and takes longer.
+// Replaces each built file except the start page by its gzip form, reproducibly. Zopfli output is
+// a twentieth smaller than that of gzip -9, but takes longer.
 import { gzipAsync } from '@gfx/zopfli'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

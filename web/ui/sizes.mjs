@@ -1,7 +1,7 @@
-// Holds the first page small: what index.html loads, compressed, in kB.
+// Limits the size of the first page: the compressed files that index.html loads.
 import { readFileSync, statSync } from 'node:fs'
 
-const most = 31_000 // bytes of script and style before the first page is there
+const most = 31_000 // bytes of scripts and styles that the first page loads
 const page = readFileSync('dist/index.html', 'utf8')
 const first = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map((m) => 'dist/' + m[1] + '.gz')
 const total = first.reduce((sum, f) => sum + statSync(f).size, 0)

@@ -5,7 +5,7 @@ export default {
   compilerOptions: {
     runes: true,
     discloseVersion: false,
-    // Short names of scopes: a tenth of the first page would be these otherwise.
+    // Short scope names, which would otherwise be a tenth of the first page.
     cssHash: ({ hash, css }) => 's' + Number.parseInt(hash(css).replace(/[^0-9a-z]/g, ''), 36).toString(36).slice(-4),
   },
 }

@@ -4,14 +4,14 @@ import type { Plugin } from 'vite'
 import { defineConfig } from 'vitest/config'
 
 // The base is relative, so that the application works below any path. In development,
-// `MOLRUN_URL=http://127.0.0.1:8080 npm run dev` passes the API's routes on.
+// `MOLRUN_URL=http://127.0.0.1:8080 npm run dev` proxies the API's routes.
 const api = process.env.MOLRUN_URL ?? 'http://127.0.0.1:8080'
 
 interface Module { importedIds: readonly string[] }
 
 const ofFirst = new Set<string>()
 
-/** The modules that the first page needs: one file of all of them is the smallest. */
+/** The modules that the first page needs. They are smallest as one file. */
 function first(info: (id: string) => Module | null): ReadonlySet<string> {
   const collect = (id: string) => {
     if (ofFirst.has(id)) return
@@ -22,10 +22,10 @@ function first(info: (id: string) => Module | null): ReadonlySet<string> {
   return ofFirst
 }
 
-/** In development, says to deep pages where the application lies, as the service does. */
+/** In development, sets the base of deep pages, as the service does. */
 const place: Plugin = { name: 'place', apply: 'serve', transformIndexHtml: (html) => html.replace('<base href="./">', '<base href="/ui/">') }
 
-/** Mol* makes a table of 238,000 symbols of three letters when it is loaded; it reads without them as well. */
+/** Mol* builds a table of 238,000 three-letter symbols when loaded; it works without it. */
 const lean: Plugin = {
   name: 'lean',
   transform(code, id) {
@@ -42,9 +42,9 @@ export default defineConfig({
   worker: { format: 'es' },
   build: {
     target: 'es2022',
-    cssTarget: ['chrome123', 'firefox120', 'safari17.5'], // these know light-dark()
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'], // the first with light-dark()
     modulePreload: { polyfill: false },
-    assetsInlineLimit: 0, // data: addresses of scripts and styles would need a weaker policy
+    assetsInlineLimit: 0, // data: URLs of scripts and styles would need a weaker CSP
     chunkSizeWarningLimit: 4000, // Mol*
     sourcemap: false,
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: (id, build) => (first((m) => build.getModuleInfo(m)).has(id) ? 'first' : null) }] } } },

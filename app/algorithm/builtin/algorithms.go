@@ -1,5 +1,5 @@
-// Package builtin holds the algorithm files that come with the program, and
-// reads those that a site adds. No other code distinguishes them.
+// Package builtin holds the algorithm files included in the program, and reads those that
+// a site adds. No other code distinguishes the two.
 package builtin
 
 import (
@@ -25,8 +25,8 @@ var files embed.FS
 //go:embed examples
 var examples embed.FS
 
-// BuiltIn returns the algorithms of this program. An error is a bug in the
-// program itself.
+// BuiltIn returns the algorithms included in this program. An error is a bug in the
+// program.
 func BuiltIn() ([]*algorithm.File, error) {
 	all, mistakes, err := readDir(files, builtInName, fs.Sub)
 	if err == nil && len(mistakes) > 0 {
@@ -40,27 +40,28 @@ func BuiltIn() ([]*algorithm.File, error) {
 
 func builtInName(name string) string { return "(built in) " + name }
 
-// LoadFolder reads the algorithms of a folder: every file whose name ends in .toml, and every
-// folder with a file algorithm.toml. Names that begin with a dot are left out, and so are
-// files with errors, which it returns.
+// LoadFolder reads the algorithms of a folder: every file whose name ends in .toml, and
+// every folder with a file algorithm.toml. It skips names that begin with a dot, and
+// files with errors; it returns those errors.
 func LoadFolder(folder string) ([]*algorithm.File, []algorithm.Mistake, error) {
 	shown := func(name string) string { return filepath.Join(folder, name) }
 	return readDir(os.DirFS(folder), shown, func(_ fs.FS, name string) (fs.FS, error) { return openFolder(shown(name)) })
 }
 
-// openFolder opens a folder out of which no link leads.
+// openFolder opens a folder. Links cannot lead out of it.
 func openFolder(path string) (fs.FS, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
-	return root.FS(), nil // open as long as the algorithm is on offer
+	return root.FS(), nil // stays open while the algorithm is available
 }
 
-// maxFile exceeds the limit of an algorithm file, which algorithm.Parse reports.
+// maxFile exceeds the size limit of an algorithm file, so that algorithm.Parse reports
+// the error.
 const maxFile = 1 << 20
 
-// readDir reads what a directory has; open opens a folder in it.
+// readDir reads the algorithms of a directory; open opens a folder in it.
 func readDir(in fs.FS, shown func(string) string, open func(fs.FS, string) (fs.FS, error)) ([]*algorithm.File, []algorithm.Mistake, error) {
 	entries, err := fs.ReadDir(in, ".")
 	if err != nil {
@@ -99,11 +100,11 @@ func readDir(in fs.FS, shown func(string) string, open func(fs.FS, string) (fs.F
 	return all, mistakes, nil
 }
 
-// typeLine is how a file says its type, even if it is invalid elsewhere.
+// typeLine matches the type of a file, even if the rest is invalid.
 var typeLine = regexp.MustCompile(`(?m)^\s*type\s*=\s*["']([^"'\n]*)["']`)
 
-// typeOf returns the type that an invalid file or folder would define: what it says,
-// or else its name.
+// typeOf returns the type that an invalid file or folder would define: the type it
+// declares, or otherwise its name.
 func typeOf(in fs.FS, name string) string {
 	file := name
 	if !strings.HasSuffix(name, ".toml") {
@@ -118,11 +119,11 @@ func typeOf(in fs.FS, name string) string {
 	return strings.TrimSuffix(name, ".toml")
 }
 
-// readFolder reads the algorithm that a folder is; nil if it is none.
+// readFolder reads the algorithm in a folder, nil if there is none.
 func readFolder(in fs.FS, name string, shown func(string) string, open func(fs.FS, string) (fs.FS, error)) (*algorithm.File, []algorithm.Mistake, error) {
 	if !isAlgorithm(in, name) {
 		if misnamed, _ := fs.Glob(in, path.Join(name, "*.toml")); len(misnamed) > 0 {
-			return nil, []algorithm.Mistake{{File: shown(misnamed[0]), Line: 1, Msg: "the file of an algorithm that is a folder must be named " + folder.Main}}, nil
+			return nil, []algorithm.Mistake{{File: shown(misnamed[0]), Line: 1, Msg: "in a folder, the algorithm file must be named " + folder.Main}}, nil
 		}
 		return nil, nil, nil
 	}
@@ -134,7 +135,7 @@ func readFolder(in fs.FS, name string, shown func(string) string, open func(fs.F
 	return a, mistakes, err
 }
 
-// isAlgorithm reports whether a folder has the file that makes it an algorithm.
+// isAlgorithm reports whether a folder contains the file of an algorithm.
 func isAlgorithm(in fs.FS, name string) bool {
 	_, err := fs.Stat(in, path.Join(name, folder.Main))
 	return err == nil
@@ -156,14 +157,14 @@ func parseFolder(from fs.FS, file string) (*algorithm.File, []algorithm.Mistake,
 	return a, mistakes, nil
 }
 
-// Within returns the algorithm files, and the folders that are algorithms, that a path stands for:
-// itself, or what a folder of algorithms has.
+// Within returns the paths of the algorithm files and algorithm folders at a path: the
+// path itself, or the entries of a folder of algorithms.
 func Within(path string) (paths []string) {
 	in := os.DirFS(path)
 	if isAlgorithm(in, ".") {
 		return []string{path}
 	}
-	entries, _ := fs.ReadDir(in, ".") // Read says what is wrong
+	entries, _ := fs.ReadDir(in, ".") // ReadAlgorithm reports the error
 	for _, e := range entries {
 		below, _ := fs.Glob(in, e.Name()+"/*.toml")
 		if !strings.HasPrefix(e.Name(), ".") && (strings.HasSuffix(e.Name(), ".toml") || len(below) > 0) {
@@ -176,7 +177,7 @@ func Within(path string) (paths []string) {
 	return paths
 }
 
-// ReadAlgorithm reads an algorithm file, or the folder that an algorithm is.
+// ReadAlgorithm reads an algorithm file or an algorithm folder.
 func ReadAlgorithm(path string) (*algorithm.File, []algorithm.Mistake, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -207,7 +208,7 @@ func readFile(folder fs.FS, name string) (text []byte, err error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file: remove it from the folder of algorithms", name)
+		return nil, fmt.Errorf("%s is not a regular file: remove it from the algorithms folder", name)
 	}
 	f, err := folder.Open(name)
 	if err != nil {
@@ -217,8 +218,8 @@ func readFile(folder fs.FS, name string) (text []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// Example returns a file that comes with the algorithms, which the settings of an
-// [example] name as example:NAME.
+// Example returns an example file that is included with the algorithms. The settings of
+// an [example] refer to it as example:NAME.
 func Example(name string) ([]byte, error) {
 	if name != path.Base(name) {
 		return nil, fs.ErrNotExist
@@ -226,8 +227,9 @@ func Example(name string) ([]byte, error) {
 	return examples.ReadFile("examples/" + name)
 }
 
-// ExampleOf returns a file that the [example] of an algorithm names as example:NAME: its
-// folder's or, if it has none, one that comes with the algorithms.
+// ExampleOf returns the file that the [example] of an algorithm refers to as
+// example:NAME. It comes from the algorithm's folder or, if it has none, from the files
+// included with the algorithms.
 func ExampleOf(a *algorithm.File, name string) ([]byte, error) {
 	if a.Folder != nil {
 		return a.Folder.ReadFile(path.Join(folder.Examples, name))
@@ -235,7 +237,7 @@ func ExampleOf(a *algorithm.File, name string) ([]byte, error) {
 	return Example(name)
 }
 
-// Examples returns the names of all example files.
+// Examples returns the names of all included example files.
 func Examples() []string {
 	var names []string
 	entries, err := examples.ReadDir("examples")

@@ -143,7 +143,7 @@ func TestLoadReportsUnreadableFiles(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must.OK(t, os.Symlink("/dev/zero", filepath.Join(dir, "x.toml")))
-	must.Fail(t, "the error", must.Error3(LoadFolder(dir)), "x.toml is no regular file")
+	must.Fail(t, "the error", must.Error3(LoadFolder(dir)), "x.toml is not a regular file")
 	dir = t.TempDir()
 	must.OK(t, os.Symlink("nosuch", filepath.Join(dir, "x.toml")))
 	if _, _, err := LoadFolder(dir); !os.IsNotExist(err) || !strings.Contains(err.Error(), "x.toml") {

@@ -26,10 +26,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// doi is a DOI as registration agencies recommend to find them.
+// doi matches DOIs, with the pattern that registration agencies recommend.
 var doi = regexp.MustCompile(`^10\.\d{4,9}/[-._;()/:A-Za-z0-9]+$`)
 
-// catalogueOf returns the types of the catalogue.
 func catalogueOf(t *testing.T) (all []*algorithm.File) {
 	t.Helper()
 	for _, name := range types() {
@@ -41,8 +40,9 @@ func catalogueOf(t *testing.T) (all []*algorithm.File) {
 	return all
 }
 
-// TestCatalogueHasWhatItsReadersNeed holds the catalogue to what web/docs/format.md asks of it.
-func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
+// TestCatalogueIsComplete checks the catalogue against the requirements in
+// web/docs/format.md.
+func TestCatalogueIsComplete(t *testing.T) {
 	for _, a := range catalogueOf(t) {
 		lacks := func(what string, missing bool) {
 			t.Helper()
@@ -71,8 +71,9 @@ func TestCatalogueHasWhatItsReadersNeed(t *testing.T) {
 	}
 }
 
-// TestMakersMakeWhatIsRead checks the jobs that make files for others against the files of their types.
-func TestMakersMakeWhatIsRead(t *testing.T) {
+// TestMakersMatchTheirTypes checks jobs that create input files for others against the
+// algorithm files of their types.
+func TestMakersMatchTheirTypes(t *testing.T) {
 	all, seen := catalogueOf(t), 0
 	for _, a := range all {
 		for _, p := range a.Parameters {
@@ -86,7 +87,7 @@ func TestMakersMakeWhatIsRead(t *testing.T) {
 				t.Errorf("%s: there is no type %s", a.Type, m.Type)
 				continue
 			}
-			if o := all[i].Outputs.Named(m.Output); o == nil || !p.MayAccept(o.File) {
+			if o := all[i].Outputs.Named(m.Output); o == nil || !p.CouldAccept(o.File) {
 				t.Errorf("%s: %s does not take the output %s of %s", a.Type, p.Name, m.Output, m.Type)
 			}
 			settings := strictjson.Value{Kind: strictjson.Object, Members: slices.Clone(m.Settings)}
@@ -103,12 +104,12 @@ func TestMakersMakeWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestTableOfTypes holds web/docs/types.md to the files of the catalogue and their bad inputs.
+// TestTableOfTypes checks web/docs/types.md against the catalogue and its bad inputs.
 func TestTableOfTypes(t *testing.T) {
 	page := must.Read(t, "../../../web/docs/types.md")
 	rows := strings.Count(page, "\n| `")
 	for _, a := range catalogueOf(t) {
-		bad, _ := os.ReadFile("../../test/e2e/testdata/bad/" + a.Type + ".toml") // some have none
+		bad, _ := os.ReadFile("../../test/e2e/testdata/bad/" + a.Type + ".toml") // not every type has one
 		run, inputs := "real", strconv.Itoa(bytes.Count(bad, []byte("[[bad]]")))
 		if a.Status != "" {
 			run = "stand-in"
@@ -124,15 +125,16 @@ func TestTableOfTypes(t *testing.T) {
 	}
 }
 
-// TestOwnReadersTakeTextOfAllSystems checks which types take files with a byte order mark or
-// the line ends of old Macs: those that let molrun or a script of their own read them.
+// TestOwnReadersTakeTextOfAllSystems checks which types accept files with a byte order
+// mark or classic Mac line endings: those whose files are read by molrun or by their own
+// scripts.
 func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 	builtin, err := BuiltIn()
 	must.OK(t, err)
 	takes := map[string]bool{}
 	for _, a := range slices.Concat(builtin, catalogueOf(t)) {
 		for _, p := range a.Parameters.Files() {
-			takes[a.Type+" "+p.Name] = p.Content() != nil && p.Content().AnyText
+			takes[a.Type+" "+p.Name] = p.Content() != nil && p.Content().AcceptsTextVariants
 		}
 	}
 	for setting, want := range map[string]bool{
@@ -145,11 +147,12 @@ func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 	}
 }
 
-// pdbCall is how commands and scripts make a PDB file of a structure that a user gave.
+// pdbCall matches the calls in commands and scripts that convert a user's structure to a
+// PDB file.
 var pdbCall = regexp.MustCompile(`"engine", "pdb",\s+"--structure", (?:"\{files\.\w+\}"|file|str\(file\)),([^\]]*?(?:\[[^\]]*\][^\]]*?)?)"--out"`)
 
-// TestTypesThatNeedPDBFilesSaySo compares the options of `molrun engine pdb` in the commands of types with
-// those that the check at submission knows.
+// TestTypesThatNeedPDBFilesSaySo compares the options of `molrun engine pdb` in the
+// commands of types with those declared for the check at submission.
 func TestTypesThatNeedPDBFilesSaySo(t *testing.T) {
 	needing := 0
 	for _, a := range catalogueOf(t) {
@@ -189,7 +192,8 @@ func selection(text string) (leave structure.Selection) {
 	return leave
 }
 
-// TestProgramsThatNeedSideChainsAreGivenThem submits a backbone.
+// TestProgramsThatNeedSideChainsAreGivenThem submits a structure with backbone atoms
+// only.
 func TestProgramsThatNeedSideChainsAreGivenThem(t *testing.T) {
 	var text strings.Builder
 	for line := range strings.Lines(must.Read(t, "examples/lysozyme.pdb")) {
@@ -253,7 +257,7 @@ func TestScriptsReadTextOfAllSystems(t *testing.T) {
 	run("contacts/cell.py", write("a.cif", "data_x\n_CELL.Length_A 12.5\n"))
 }
 
-// TestTablesOfMoleculesAreReadAsSpreadsheetsSaveThem has a stand-in for RDKit.
+// TestTablesOfMoleculesAreReadAsSpreadsheetsSaveThem uses a stand-in for RDKit.
 func TestTablesOfMoleculesAreReadAsSpreadsheetsSaveThem(t *testing.T) {
 	must.Installed(t, "python3")
 	dir := t.TempDir()
@@ -279,7 +283,7 @@ class Chem: MolFromSmiles = staticmethod(lambda smiles: Molecule() if smiles in 
 	}
 }
 
-// references returns the files of a setting: one, a list of them, or none.
+// references returns the files of a setting: none, one, or a list.
 func references(setting *strictjson.Value) (all []string) {
 	if setting == nil {
 		return nil
@@ -332,8 +336,9 @@ func TestExamplesOfTheCatalogueAreSubmissions(t *testing.T) {
 	}
 }
 
-// TestVinaReservesMemoryForTheLargestLigand: Vina 1.2 held 0.6 GiB for a ligand of 41 atoms,
-// 2.0 for 83 and 5.2 for 132, polar hydrogens included, which are about 1.3 times its heavy atoms.
+// Vina 1.2 used 0.6 GiB for a ligand of 41 atoms, 2.0 GiB for 83 and 5.2 GiB for 132.
+// These counts include polar hydrogens, and are about 1.3 times the number of heavy
+// atoms.
 func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 	all := catalogueOf(t)
 	vina := all[slices.IndexFunc(all, func(a *algorithm.File) bool { return a.Type == "vina" })]
@@ -346,7 +351,7 @@ func TestVinaReservesMemoryForTheLargestLigand(t *testing.T) {
 		}
 		return float64(needs.MemoryBytes) / (1 << 30)
 	}
-	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // above 100, none is docked
+	for heavy, want := range map[int][2]float64{8: {1, 1}, 32: {1, 2}, 63: {2, 4}, 100: {5.2, 8}, 300: {5.2, 8}} { // ligands with more than 100 heavy atoms are not docked
 		file := filepath.Join(t.TempDir(), "ligands.csv")
 		must.Write(t, file, "name,smiles\n"+strings.Repeat("a,CCO\n", 500)+"b,"+chain(heavy)+"\nc,C1C(\n")
 		found, err := content.CheckFile(t.Context(), file, *vina.Parameters.Named("ligands").Content())
@@ -380,7 +385,7 @@ func TestOfferedTypesOfTheCatalogue(t *testing.T) {
 		t.Errorf("none: %s, %s", alone, types())
 	}
 	must.Equal(t, "one", types("tm-align"), alone+" tm-align")
-	for name, says := range map[string]string{"tm-aling": `did you mean "tm-align"`, "zzzzzzzzz": "give all, none, "} {
+	for name, says := range map[string]string{"tm-aling": `did you mean "tm-align"`, "zzzzzzzzz": "use all, none, "} {
 		must.Fail(t, name, must.Error2(Catalogue("", []string{name}, nil)), says)
 	}
 }
@@ -410,9 +415,9 @@ func TestSiteTakesThePlaceOfATypeOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestMistakesOfTheSiteHideTheCatalogue: what the site means by a type is not known, so
-// nothing else may run in its place.
-func TestMistakesOfTheSiteHideTheCatalogue(t *testing.T) {
+// A site's file with an error hides the catalogue's type: what the site intends is
+// unknown, so nothing else must run instead.
+func TestInvalidSiteFileHidesCatalogueType(t *testing.T) {
 	for name, text := range map[string]string{
 		"vina.toml":            "format = 1\ntype = \n",
 		"other.toml":           "format = 1\ntype = \"vina\"\nversion = \"1\"\ncomand = [\"true\"]\n",
@@ -429,11 +434,11 @@ func TestMistakesOfTheSiteHideTheCatalogue(t *testing.T) {
 			t.Fatal("vina is gone")
 		}
 		missing := a.Missing(placement.Machine{Local: true})
-		if len(missing) != 1 || !strings.Contains(missing[0], "the site's own "+filepath.Base(name)+" has a mistake in line ") {
+		if len(missing) != 1 || !strings.Contains(missing[0], "the site's own "+filepath.Base(name)+" has an error in line ") {
 			t.Errorf("%s: vina lacks %q", name, missing)
 		}
 		other, _ := c.Find("tm-align", "")
-		if got := other.Missing(placement.Machine{}); strings.Contains(strings.Join(got, ""), "mistake") {
+		if got := other.Missing(placement.Machine{}); strings.Contains(strings.Join(got, ""), "has an error") {
 			t.Errorf("%s: tm-align lacks %q", name, got)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestGROMACSHasTheCutOffsOfItsForceField: parameters are fitted together with them.
+// The parameters of a force field are fitted together with its cut-offs.
 func TestGROMACSHasTheCutOffsOfItsForceField(t *testing.T) {
 	a := catalogueType("gromacs", "")
 	for forcefield, want := range map[string]string{
@@ -34,7 +34,8 @@ func TestGROMACSHasTheCutOffsOfItsForceField(t *testing.T) {
 	}
 }
 
-// runAwk lets a script of the catalogue read a text, and returns what it said and its metrics.
+// runAwk runs a script of the catalogue on a text, and returns its output and the
+// metrics.
 func runAwk(t *testing.T, script, text string, variables ...string) (said, metrics string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,11 +57,11 @@ func TestSummaryOfAlignmentsDoubtsWhatMeansNothing(t *testing.T) {
 	for name, tt := range map[string]struct{ fasta, metrics, warning string }{
 		"alike":            {">a\nMKVLAAGH\n>b\nMKVLAAGW\n", `"identity": 87.5`, ""},
 		"a piece of it":    {">a\nMKVLAAGH\n>b\n--VL----\n", `"identity": 100.0`, ""},
-		"fragments apart":  {">a\nMKVL----\n>b\n----AAGH\n", `"gaps": 50.0000}`, "have 0 % of the columns in common"},
-		"some of them":     {">a\nMKVLAA------\n>b\n-KVLAA------\n>c\n------GHWYCC\n", `"gaps": 52.7778}`, "have 31 % of the columns in common"},
+		"fragments apart":  {">a\nMKVL----\n>b\n----AAGH\n", `"gaps": 50.0000}`, "pairs share 0 % of the columns"},
+		"some of them":     {">a\nMKVLAA------\n>b\n-KVLAA------\n>c\n------GHWYCC\n", `"gaps": 52.7778}`, "pairs share 31 % of the columns"},
 		"unknown residues": {">a\nXXXXAAGH\n>b\nMKVLAAGH\n", `"identity": 100.0`, ""},
 		"one strand":       {">a\n" + strand + "\n>b\n" + strand + "\n", `"identity": 100.0`, ""},
-		"two strands":      {">a\n" + strand + "\n>b\n" + other + "\n>c\n" + strings.ReplaceAll(other, "T", "U") + "\n", `"identity"`, "the other strand of a: b, c."},
+		"two strands":      {">a\n" + strand + "\n>b\n" + other + "\n>c\n" + strings.ReplaceAll(other, "T", "U") + "\n", `"identity"`, "the opposite strand from a: b, c."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said, got := runAwk(t, "lib/summary.awk", tt.fasta)
@@ -74,8 +75,8 @@ func TestSummaryOfAlignmentsDoubtsWhatMeansNothing(t *testing.T) {
 	}
 }
 
-// TestXTBDoubts has the words of xtb 6.5 for planar ammonia, for O2 as a singlet, and for minima.
-func TestXTBDoubts(t *testing.T) {
+// TestXTBWarnings uses xtb 6.5 output for planar ammonia, singlet O2, and minima.
+func TestXTBWarnings(t *testing.T) {
 	report := func(imaginary int, lowest, gap string) string {
 		twice := strings.Repeat(` projected vibrational frequencies (cm⁻¹)
 eigval :       -0.00    -0.00     0.00     0.00     0.00     0.00
@@ -91,7 +92,7 @@ eigval :     `+lowest+`  1461.15  1461.40  3621.21  3732.26  3732.38
 		"minimum":      {report(0, "974.80", "10.450202958860"), `{"free_energy_Eh": -4.401883036198}`, ""},
 		"soft":         {report(0, "-12.30", "10.450202958860"), `{"free_energy_Eh": -4.401883036198}`, ""},
 		"saddle point": {report(1, "-974.80", "10.450202958860"), `{}`, "imaginary frequencies of -974.80 cm⁻¹"},
-		"no gap":       {"          | HOMO-LUMO GAP               0.000000000000 eV   |\n", `{}`, "gap of the orbitals is 0"},
+		"no gap":       {"          | HOMO-LUMO GAP               0.000000000000 eV   |\n", `{}`, "HOMO-LUMO gap is 0"},
 		"energy alone": {"          | HOMO-LUMO GAP              15.417625697982 eV   |\n", `{}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +108,7 @@ eigval :     `+lowest+`  1461.15  1461.40  3621.21  3732.26  3732.38
 func TestVinaKeepsTheChainsThatAreNamed(t *testing.T) {
 	two := strings.ReplaceAll(backbone("A1 A2 A3", "N", "CA", "C", "O")+backbone("B1 B2", "N", "CA", "C", "O"), "END\n", "TER\n")
 	for chains, want := range map[string]struct{ atoms, refused string }{
-		"A": {"AAAAAAAAAAAA.", ""}, "B": {"BBBBBBBB.", ""}, "B A": {"AAAAAAAAAAAA.BBBBBBBB.", ""}, "A C": {"", "The receptor has no chain C of a protein; its chains are A, B."},
+		"A": {"AAAAAAAAAAAA.", ""}, "B": {"BBBBBBBB.", ""}, "B A": {"AAAAAAAAAAAA.BBBBBBBB.", ""}, "A C": {"", "The receptor has no protein chain C; its chains are A, B."},
 	} {
 		dir := t.TempDir()
 		source, target := filepath.Join(dir, "a.pdb"), filepath.Join(dir, "b.pdb")
@@ -128,15 +129,15 @@ func TestVinaKeepsTheChainsThatAreNamed(t *testing.T) {
 	}
 }
 
-// TestVinaDoubtsItsBox has atoms one behind the other, 1 Å apart on the x axis.
-func TestVinaDoubtsItsBox(t *testing.T) {
+// TestVinaBoxWarnings places atoms in a row along the x axis, 1 Å apart.
+func TestVinaBoxWarnings(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("A%d ", 45))
 	var numbers []any
 	for k := range 45 {
 		numbers = append(numbers, k+1)
 	}
-	protein := fmt.Sprintf(long, numbers...) // at 1 to 180 Å
-	const few, peptide = "The box hardly touches the receptor: ", "The chain B of the receptor, of 2 residues, lies in the box."
+	protein := fmt.Sprintf(long, numbers...) // at x = 1 to 180 Å
+	const few, peptide = "The box hardly touches the receptor: ", "Chain B of the receptor (2 residues) lies in the box."
 	for name, tt := range map[string]struct {
 		residues, center, size string
 		warnings               []string
@@ -165,7 +166,8 @@ func TestVinaDoubtsItsBox(t *testing.T) {
 	}
 }
 
-// TestVinaFiguresAreOfOneLigand has stand-ins for Vina, with an affinity for each ligand, and for Open Babel.
+// TestVinaFiguresAreOfOneLigand uses stand-ins for Open Babel and for Vina, with one
+// affinity per ligand.
 func TestVinaFiguresAreOfOneLigand(t *testing.T) {
 	for affinities, want := range map[string][]string{
 		"-8.0 -3.0": {`"affinity": -8.0, "efficiency": -0.4}`, ""},
@@ -189,8 +191,9 @@ func TestVinaFiguresAreOfOneLigand(t *testing.T) {
 	}
 }
 
-// TestFaultsOfDatabasesAreToldApart gives the words of MMseqs2 14 to the type that searches the site's databases.
-func TestFaultsOfDatabasesAreToldApart(t *testing.T) {
+// TestDatabaseErrorsAreDistinguished feeds messages of MMseqs2 14 to the type that
+// searches the site's databases.
+func TestDatabaseErrorsAreDistinguished(t *testing.T) {
 	for said, want := range map[string]string{
 		"Outdated index version. Please recompute it with 'createindex'!\nError: Prefilter died":     "made by a different version of MMseqs2",
 		"Input /databases/msa/clusters_aln does not exist":                                           "part of it is missing",
@@ -208,9 +211,9 @@ func TestSearchesNameQueriesWithoutAHit(t *testing.T) {
 	queries := filepath.Join(t.TempDir(), "it's a query.fasta")
 	must.Write(t, queries, ">a first\nMKV\n>sp|P1|B_X\nMKV\n>c\nMKV\n")
 	for name, tt := range map[string]struct{ hits, metrics, warning string }{
-		"all":             {"a\t100\t20\na\t60.5\t200\nP1\t30\t50\nc\t30\t50\n", `{"without_hits": 0, "best_identity": 60.5}`, ""}, // not that of the short hit
-		"MMseqs2's names": {"P1\t30\t50\na\t25\t40\n", `{"without_hits": 1, "best_identity": 30}`, "No hit was found for 1 of 3 queries: c."},
-		"none":            {"", `{"without_hits": 3}`, "No hit was found for 3 of 3 queries: a, sp|P1|B_X, c."},
+		"all":             {"a\t100\t20\na\t60.5\t200\nP1\t30\t50\nc\t30\t50\n", `{"without_hits": 0, "best_identity": 60.5}`, ""}, // ignores the short hit
+		"MMseqs2's names": {"P1\t30\t50\na\t25\t40\n", `{"without_hits": 1, "best_identity": 30}`, "No hits were found for 1 of 3 queries: c."},
+		"none":            {"", `{"without_hits": 3}`, "No hits were found for 3 of 3 queries: a, sp|P1|B_X, c."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said, metrics := runAwk(t, "lib/hits.awk", "query\tidentity\tbits\n"+tt.hits, "queries="+queries)
@@ -225,9 +228,9 @@ func TestSearchesNameQueriesWithoutAHit(t *testing.T) {
 func TestGapsOfChainsAreNamed(t *testing.T) {
 	must.Installed(t, "python3")
 	structure := filepath.Join(t.TempDir(), "a.pdb")
-	for residues, want := range map[string]string{ // whose atoms lie 1 Å apart on a line
+	for residues, want := range map[string]string{ // atoms are 1 Å apart on a line
 		"A1 A2 A3 B1": "[]",
-		"A1 A5":       "[]", // numbers do not tell
+		"A1 A5":       "[]", // numbering is not evidence of a gap
 	} {
 		must.Write(t, structure, backbone(residues, "N", "CA", "C"))
 		must.Equal(t, residues, gapsOf(t, structure), want)

@@ -14,14 +14,14 @@ import (
 	"molrun/app/test/must"
 )
 
-// pastRuns are real runs of cg-idp in the order in which they ended, on a machine with
-// other work: residues and steps, spread evenly in logarithms, and seconds.
+// pastRuns are real runs of cg-idp in the order of completion, on a machine with other
+// load: residues and steps, spread evenly on a logarithmic scale, and seconds.
 //
 //go:embed testdata/cg-idp-runs.csv
 var pastRuns string
 
-// TestEstimatesOfPastRuns estimates each of these runs from those before it. The median
-// error must be at most a quarter.
+// TestEstimatesOfPastRuns estimates each run from the runs before it. The median error
+// must not exceed a quarter.
 func TestEstimatesOfPastRuns(t *testing.T) {
 	catalogue, err := builtin.Catalogue("", nil, nil)
 	must.OK(t, err)
@@ -32,7 +32,7 @@ func TestEstimatesOfPastRuns(t *testing.T) {
 		var residues, steps int
 		var seconds float64
 		if _, err := fmt.Sscanf(line, "%d,%d,%f", &residues, &steps, &seconds); err != nil {
-			continue // the heading
+			continue // header
 		}
 		settings, err := strictjson.Parse(fmt.Appendf(nil, `{"sequences":[%q],"steps":%d,"replicas":1,"cores":1}`, strings.Repeat("G", residues), steps))
 		must.OK(t, err)

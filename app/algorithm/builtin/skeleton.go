@@ -3,7 +3,7 @@ package builtin
 import (
 	"bytes"
 	"context"
-	_ "embed" // the text of a skeleton
+	_ "embed" // template of a skeleton
 	"errors"
 	"fmt"
 	"os"
@@ -22,47 +22,47 @@ import (
 //go:embed skeleton.toml
 var skeleton string
 
-// Skeleton is what the file of a new algorithm begins with.
+// Skeleton holds the values for the file of a new algorithm.
 type Skeleton struct {
 	Type, Program, Version string
-	Asked                  bool   // the program has said its version
-	Pattern                string // which finds it
+	VersionFound           bool   // the program reported its version
+	Pattern                string // regular expression that finds the version
 }
 
-// typeName is how types are called.
+// typeName matches valid type names.
 var typeName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// versionPattern finds the first number with points in what a program says.
+// versionPattern matches the first dotted number in a program's output.
 const versionPattern = `([0-9]+(?:\.[0-9]+)+)`
 
-// askTime bounds how long a program takes to say its version.
+// askTime limits how long a program can take to report its version.
 const askTime = 10 * time.Second
 
-// NewSkeleton returns a skeleton for a program, which is asked for its version.
+// NewSkeleton returns a skeleton for a program. It runs the program to query its version.
 func NewSkeleton(ctx context.Context, program, typ string) (s Skeleton, err error) {
 	if strings.ContainsAny(program, "\"\\{}\n\t ") || program == "" {
-		return s, fault.Errorf(fault.Invalid, "%q is no name of a program", program)
+		return s, fault.Errorf(fault.Invalid, "%q is not a valid program name", program)
 	}
 	if typ == "" {
 		typ = strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(filepath.Base(program)), "-"), "-")
 	}
 	if !typeName.MatchString(typ) {
-		return s, fault.Errorf(fault.Invalid, "%q is no type: use lower-case letters, digits and hyphens, as in tm-align", typ)
+		return s, fault.Errorf(fault.Invalid, "%q is not a valid type: use lower-case letters, digits and hyphens, as in tm-align", typ)
 	}
 	s = Skeleton{Type: typ, Program: program, Version: "1", Pattern: versionPattern}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	ask := exec.CommandContext(ctx, program, "--version")
 	ask.WaitDelay = time.Second
-	said, _ := ask.CombinedOutput() // programs without --version say something else, or nothing
+	said, _ := ask.CombinedOutput() // programs without --version print something else or nothing
 	if found := regexp.MustCompile(versionPattern).FindSubmatch(said[:min(len(said), 64<<10)]); found != nil {
-		s.Version, s.Asked = string(found[1]), true
+		s.Version, s.VersionFound = string(found[1]), true
 	}
 	return s, nil
 }
 
-// Write makes the folder of the algorithm in dir, with an example beside its file. It
-// returns the folder's path. What is there already stays.
+// Write creates the folder of the algorithm in dir, with its file and an example. It
+// returns the path of the folder. It never overwrites an existing folder.
 func (s Skeleton) Write(dir string) (path string, err error) {
 	var text bytes.Buffer
 	if err := template.Must(template.New("skeleton").Parse(skeleton)).Execute(&text, s); err != nil {
@@ -73,7 +73,7 @@ func (s Skeleton) Write(dir string) (path string, err error) {
 	}
 	path = filepath.Join(dir, s.Type)
 	if _, err := os.Lstat(path); err == nil {
-		return "", fault.Errorf(fault.Invalid, "%s is there already; choose another type with --type", path)
+		return "", fault.Errorf(fault.Invalid, "%s already exists; choose another type with --type", path)
 	}
 	made, err := os.MkdirTemp(dir, ".molrun-new-")
 	if err != nil {
@@ -84,7 +84,7 @@ func (s Skeleton) Write(dir string) (path string, err error) {
 			err = errors.Join(err, os.RemoveAll(made))
 		}
 	}()
-	for name, content := range map[string][]byte{folder.Main: text.Bytes(), "example/input.txt": []byte("replace me by a small input\n")} {
+	for name, content := range map[string][]byte{folder.Main: text.Bytes(), "example/input.txt": []byte("replace this file with a small input\n")} {
 		file := filepath.Join(made, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return "", err

@@ -8,18 +8,18 @@ import (
 	"slices"
 )
 
-// catalogueFiles holds the algorithms that come with molrun and need other programs: a folder for
-// each type, and one of scripts that several types take.
+// catalogueFiles holds the algorithms that are included in molrun and need other
+// programs: one folder for each type, and one for scripts that several types share.
 //
 //go:embed catalogue/*/*
 var catalogueFiles embed.FS
 
 var folders = subFolder(catalogueFiles, "catalogue")
 
-// lib is the folder of the scripts that several types take.
+// lib is the folder of shared scripts.
 const lib = "lib"
 
-// takers lists the types that take a script of lib.
+// takers lists the types that use each script of lib.
 var takers = map[string][]string{
 	"assembly.py":  {"alphafold3", "boltz", "chai-1", "colabfold"},
 	"box.py":       {"gnina", "vina"},
@@ -40,7 +40,7 @@ var takers = map[string][]string{
 	"torch_device.py": {"esmfold", "ligandmpnn", "proteinmpnn", "rfdiffusion"},
 }
 
-// types returns the names of all types of the catalogue, in order.
+// types returns the names of all types of the catalogue, sorted.
 func types() (names []string) {
 	entries, err := fs.ReadDir(folders, ".")
 	mustHold(err)
@@ -52,8 +52,8 @@ func types() (names []string) {
 	return names
 }
 
-// folderOf returns the folder of a type of the catalogue, with the scripts that it takes from lib beside its
-// own files.
+// folderOf returns the folder of a type of the catalogue: its own files and the scripts
+// that it uses from lib.
 func folderOf(name string) fs.FS {
 	own := subFolder(folders, name)
 	var taken []string
@@ -65,7 +65,7 @@ func folderOf(name string) fs.FS {
 	return typeFolder{own, taken}
 }
 
-// typeFolder is a folder with some files of lib.
+// typeFolder is a folder with some files of lib added.
 type typeFolder struct {
 	own   fs.FS
 	taken []string
@@ -78,7 +78,7 @@ func (f typeFolder) Open(name string) (fs.File, error) {
 	return f.own.Open(name)
 }
 
-// ReadDir has fs.ReadDir and fs.WalkDir list the files of lib, too.
+// ReadDir makes fs.ReadDir and fs.WalkDir list the files of lib, too.
 func (f typeFolder) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(f.own, name)
 	if err != nil || name != "." {
@@ -101,7 +101,7 @@ func subFolder(of fs.FS, name string) fs.FS {
 	return sub
 }
 
-// mustHold panics at a bug.
+// mustHold panics on an error, which can only be a bug.
 func mustHold(err error) {
 	if err != nil {
 		panic(err)

@@ -8,7 +8,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestTypesTakeTheirScripts reads a folder of a type as its readers do.
+// TestTypesTakeTheirScripts reads the folder of a type in each way that callers do.
 func TestTypesTakeTheirScripts(t *testing.T) {
 	folder := folderOf("conformers")
 	var names []string
@@ -29,7 +29,8 @@ func TestTypesTakeTheirScripts(t *testing.T) {
 	}
 }
 
-// TestEachSharedScriptIsTaken finds scripts that too few types take, or that a type has itself.
+// TestEachSharedScriptIsTaken finds shared scripts that too few types use, or that a type
+// also has itself.
 func TestEachSharedScriptIsTaken(t *testing.T) {
 	scripts, err := fs.ReadDir(folders, lib)
 	must.OK(t, err)

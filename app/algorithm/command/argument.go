@@ -6,19 +6,19 @@ import (
 	"molrun/app/algorithm/expression"
 )
 
-// Argument is one element of a command: one argument; those of a branch; or some for
-// each item of a list.
+// Argument is one element of a command: a single argument, the arguments of a branch, or
+// arguments repeated for each item of a list.
 type Argument struct {
 	Text       Template
-	When       *expression.Expression // nil: always
-	Then, Else []Template             // with When
-	Each       Part                   // a list: {settings.NAME} or {files.NAME}; without a kind: none
-	Args       []Template             // for each of its items, which {item} stands for
-	Join       *string                // between the items' texts, which become one argument; nil: they don't
+	When       *expression.Expression // nil means always
+	Then, Else []Template             // branches of When
+	Each       Part                   // a list, {settings.NAME} or {files.NAME}; no kind means not repeated
+	Args       []Template             // repeated for each item, which is {item}
+	Join       *string                // separator that joins the items into one argument; nil for separate arguments
 }
 
-// Argv returns the arguments of a command, its placeholders replaced: one
-// argument for each template, with any text.
+// Argv returns the arguments of a command with placeholders replaced. Each template
+// becomes exactly one argument, whatever text it contains.
 func Argv(command []Argument, v *Values) ([]string, error) {
 	var argv []string
 	for _, arg := range command {

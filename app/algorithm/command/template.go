@@ -1,5 +1,6 @@
-// Package command holds the commands of algorithm files, arguments with Placeholders and
-// what these stand for, and the templates of files that commands read.
+// Package command implements the commands of algorithm files: arguments with
+// Placeholders, the values of placeholders, and the templates of files that commands
+// read.
 package command
 
 import (
@@ -10,11 +11,11 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// Template is a text of an algorithm file with its placeholders found.
+// Template is a string of an algorithm file, split at its placeholders.
 type Template []Part
 
-// Part is literal text, or a placeholder: {settings.NAME}, {derived.NAME}, {files.NAME}
-// and {site.NAME} have a kind and a name, {out} and the others a kind only.
+// Part is literal text or a placeholder. {settings.NAME}, {derived.NAME}, {files.NAME}
+// and {site.NAME} have a kind and a name; {out} and the others have only a kind.
 type Part struct {
 	Text       string
 	Kind, Name string
@@ -23,11 +24,12 @@ type Part struct {
 // Placeholders lists the kinds of placeholders.
 var Placeholders = []string{"settings", "derived", "files", "settings_file", "out", "work", "folder", "site", "cpus", "gpus", "molrun"}
 
-// Item is one more kind: the item of a list, where a command goes through one.
+// Item is an additional kind, for the current item when an argument is repeated for a
+// list.
 const Item = "item"
 
-// ParseTemplate finds the placeholders of a text and says what is wrong with it. A
-// literal brace is written twice.
+// ParseTemplate finds the placeholders of a text and returns its errors. A literal brace
+// is doubled.
 func ParseTemplate(s string) (t Template, wrong []string) {
 	var text strings.Builder
 	for s != "" {
@@ -44,7 +46,7 @@ func ParseTemplate(s string) (t Template, wrong []string) {
 		}
 		end := strings.IndexByte(s[i:], '}')
 		if s[i] == '}' || end < 0 {
-			wrong = append(wrong, fmt.Sprintf("a brace without its partner in %q: write %s where it is meant as text", s, strings.Repeat(s[i:i+1], 2)))
+			wrong = append(wrong, fmt.Sprintf("unmatched brace in %q: write %s for a literal brace", s, strings.Repeat(s[i:i+1], 2)))
 			return nil, wrong
 		}
 		part, msg := parsePlaceholder(s[i+1 : i+end])
@@ -71,7 +73,7 @@ func parsePlaceholder(s string) (Part, string) {
 	case wantsName && name != "":
 		return Part{Kind: kind, Name: name}, ""
 	case kind == "site":
-		return Part{}, fmt.Sprintf("{%s} needs a name of [site.paths] in the configuration: {site.NAME}", s)
+		return Part{}, fmt.Sprintf("{%s} needs a name from [site.paths] in the configuration: {site.NAME}", s)
 	case wantsName:
 		return Part{}, fmt.Sprintf("{%s} needs the name of a parameter: {%s.NAME}", s, kind)
 	case !named && (kind == Item || slices.Contains(Placeholders, kind)):
@@ -81,10 +83,10 @@ func parsePlaceholder(s string) (Part, string) {
 	if near := plaintext.Nearest(kind, Placeholders); near != "" {
 		return Part{}, msg + fmt.Sprintf("; did you mean {%s}?", strings.TrimSuffix(near+"."+name, "."))
 	}
-	return Part{}, msg + "; where a brace is meant as text, write it twice: {{ and }}"
+	return Part{}, msg + "; double a literal brace: {{ and }}"
 }
 
-// Literal returns the text of a template without placeholders.
+// Literal returns the text of a template, and whether it has no placeholders.
 func (t Template) Literal() (string, bool) {
 	switch {
 	case len(t) == 0:
@@ -95,7 +97,7 @@ func (t Template) Literal() (string, bool) {
 	return "", false
 }
 
-// Setting returns NAME of a template that is just {settings.NAME}.
+// Setting returns NAME if the template is exactly {settings.NAME}.
 func (t Template) Setting() (string, bool) {
 	if len(t) == 1 && t[0].Kind == "settings" {
 		return t[0].Name, true

@@ -12,17 +12,18 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// maxText bounds a file that is made.
+// maxText limits the size of a generated file.
 const maxText = 16 << 20
 
-// FileText is the template of a file that has been read.
+// FileText is the parsed template of a file.
 type FileText struct {
 	Uses []Use
 
 	template *template.Template
 }
 
-// Use is a value that a template reads, such as settings.steps.
+// Use is a value that a template reads, such as settings.steps. Kind is the part before
+// the dot.
 type Use struct{ Kind, Name string }
 
 var functions = template.FuncMap{
@@ -41,7 +42,7 @@ var functions = template.FuncMap{
 	"lower": strings.ToLower,
 }
 
-// ParseFileText reads the template of a file.
+// ParseFileText parses the template of a file.
 func ParseFileText(text string) (*FileText, error) {
 	t, err := template.New("text").Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
@@ -52,8 +53,8 @@ func ParseFileText(text string) (*FileText, error) {
 	return made, nil
 }
 
-// walk finds the values that a part of the template reads by their whole names. Within
-// range and with, a name may begin with the value that these go into.
+// walk collects the values that a node of the template reads by their full names. Within
+// range and with, names can be relative to the current value.
 func (t *FileText) walk(node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -95,10 +96,10 @@ func (t *FileText) use(names []string) {
 	}
 }
 
-// noValue is what the template engine writes for a value that is not there.
+// noValue is what the template engine writes for a missing value.
 const noValue = "<no value>"
 
-// Fill fills in the template. Values are as Native returns them, and texts.
+// Fill executes the template. Values must be strings or results of Native.
 func (t *FileText) Fill(values map[string]any) (string, error) {
 	var b bounded
 	if err := t.template.Execute(&b, values); err != nil {
@@ -110,7 +111,7 @@ func (t *FileText) Fill(values map[string]any) (string, error) {
 	return b.String(), nil
 }
 
-// bounded is a text that does not grow without end.
+// bounded is a string builder with a size limit.
 type bounded struct{ strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -120,11 +121,11 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-// number is a number that is written in plain digits.
+// number is a number formatted in plain notation.
 type number float64
 
 // String implements fmt.Stringer.
 func (n number) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
 
-// Native returns a JSON value as templates read it.
+// Native converts a JSON value for use in templates.
 func Native(v *strictjson.Value) any { return v.Native(func(n float64) any { return number(n) }) }

@@ -9,26 +9,26 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Values are what the placeholders of one job stand for.
+// Values holds the placeholder values of one job.
 type Values struct {
 	Settings *strictjson.Value   // normalized
-	Derived  map[string]string   // texts of {derived.NAME}
-	Files    map[string][]string // paths of {files.NAME}, many of a list
+	Derived  map[string]string   // {derived.NAME}
+	Files    map[string][]string // paths of {files.NAME}; several for a list
 	Site     map[string]string   // paths of {site.NAME}
-	Named    map[string]string   // of the placeholders without a name, such as {out}
-	Computed expression.Values   // what conditions read
+	Named    map[string]string   // placeholders without a name, such as {out}
+	Computed expression.Values   // for conditions
 
-	item *string // nil: {item} means nothing
+	item *string // {item}; nil if invalid in this context
 }
 
-// withItem returns the values for one item of a list.
+// withItem returns a copy of the values with {item} set to text.
 func (v *Values) withItem(text string) *Values {
 	with := *v
 	with.item = &text
 	return &with
 }
 
-// Expand replaces the placeholders.
+// Expand replaces the placeholders with their values.
 func (t Template) Expand(v *Values) (string, error) {
 	var b strings.Builder
 	for _, part := range t {
@@ -60,7 +60,7 @@ func (v *Values) valueOf(part Part) (string, error) {
 	case "files":
 		paths := v.Files[part.Name]
 		if len(paths) == 0 {
-			return "", fmt.Errorf("the file of the setting %q is not there", part.Name)
+			return "", fmt.Errorf("the setting %q has no file", part.Name)
 		}
 		return paths[0], nil
 	case "site":
@@ -71,7 +71,7 @@ func (v *Values) valueOf(part Part) (string, error) {
 		return path, nil
 	case "item":
 		if v.item == nil {
-			return "", errors.New("{item} means nothing outside of a list")
+			return "", errors.New("{item} is only available for the items of a list")
 		}
 		return *v.item, nil
 	}
@@ -82,7 +82,7 @@ func (v *Values) valueOf(part Part) (string, error) {
 	return text, nil
 }
 
-// items returns the texts of a list, none where it has no value.
+// items returns the items of a list as text, none if it has no value.
 func (v *Values) items(list Part) (texts []string, err error) {
 	if list.Kind == "files" {
 		return v.Files[list.Name], nil
@@ -92,7 +92,7 @@ func (v *Values) items(list Part) (texts []string, err error) {
 	case value == nil || value.Kind == strictjson.Null:
 		return nil, nil
 	case value.Kind != strictjson.Array:
-		return nil, fmt.Errorf("the setting %q is no list", list.Name)
+		return nil, fmt.Errorf("the setting %q is not a list", list.Name)
 	}
 	for _, item := range value.Items {
 		texts = append(texts, ArgumentText(item))
@@ -100,15 +100,15 @@ func (v *Values) items(list Part) (texts []string, err error) {
 	return texts, nil
 }
 
-// NoSite is what is wrong where a path of the site is not known. It is its name.
+// NoSite is the error for an undefined site path; its value is the name.
 type NoSite string
 
 func (n NoSite) Error() string {
-	return fmt.Sprintf("the configuration does not say where %s is: set %s in [site.paths]", string(n), string(n))
+	return fmt.Sprintf("the configuration has no path for %s: set %s in [site.paths]", string(n), string(n))
 }
 
-// ArgumentText returns a value as part of an argument: a string as it is, a number in
-// plain digits, a list or an object as compact JSON.
+// ArgumentText formats a value for use in an argument: a string unchanged, a number in
+// plain notation, a list or object as compact JSON.
 func ArgumentText(v *strictjson.Value) string {
 	if v.Kind == strictjson.String {
 		return v.Text

@@ -1,6 +1,6 @@
-// Package content reads what users upload as far as it takes to say whether it is what
-// an algorithm wants: a program that is given something else may end well with a number
-// that means nothing.
+// Package content checks whether uploaded files are what an algorithm needs. It reads
+// only as much as that takes. Without the check, a program given the wrong input could
+// succeed and return a meaningless number.
 package content
 
 import (
@@ -20,69 +20,70 @@ import (
 	"molrun/app/base/unit"
 )
 
-// The kinds of content.
+// Kinds of content.
 const (
 	ProteinStructure    = "protein-structure"
 	Structure           = "structure"
 	ProteinSequences    = "protein-sequences"
 	NucleotideSequences = "nucleotide-sequences"
-	Sequences           = "sequences" // of either kind
+	Sequences           = "sequences" // either kind
 	Alignment           = "alignment"
 	ProteinAlignment    = "protein-alignment"
 	SmallMolecules      = "small-molecules"
 	Table               = "table"
 )
 
-// Kinds lists the kinds of content.
+// Kinds lists all kinds of content.
 var Kinds = []string{ProteinStructure, Structure, ProteinSequences, NucleotideSequences, Sequences, Alignment, ProteinAlignment, SmallMolecules, Table}
 
-// Bounds of what is read.
+// Limits on what is read.
 const (
-	maxBytes    = plaintext.MaxUnpacked // of a file
+	maxBytes    = plaintext.MaxUnpacked // per file
 	maxLine     = 64 << 20
-	maxMistakes = 5 // errors of one file
+	maxMistakes = 5 // reported per file
 )
 
-// Want is what a file has to be. Bounds of 0 are none.
+// Want describes the required content of a file. A limit of 0 means no limit.
 type Want struct {
 	Kind                     string
-	MinResidues, MaxResidues int // of a structure, or of each sequence
+	MinResidues, MaxResidues int // of a structure or of each sequence
 	MaxAtoms                 int
-	MinRecords, MaxRecords   int      // sequences, molecules or rows
-	Columns                  []string // that a table has
-	UniqueNames              bool     // of sequences
-	Tolerant                 bool     // molecules that can't be read are left to the program
-	Packed                   bool     // whether the program reads files packed by gzip
-	AnyText                  bool     // whether the program reads what people have: see plaintext.Unix, and web/docs/format.md
+	MinRecords, MaxRecords   int      // number of sequences, molecules or rows
+	Columns                  []string // columns that a table must have
+	UniqueNames              bool     // sequence names must be unique
+	Tolerant                 bool     // unreadable molecules are left to the program
+	Packed                   bool     // the program reads gzip-compressed files
+	AcceptsTextVariants      bool     // the program accepts the variants that plaintext.Unix handles; see web/docs/format.md
 
-	// PDB are ways in which the program may be given the structure as a PDB file; none: it
-	// isn't.
+	// PDB lists the selections with which the program can be given the structure as a PDB
+	// file. It is empty if the program does not use one.
 	PDB []structure.Selection
 
-	found *Report // to be filled
+	found *Report // result, to be filled in
 }
 
-// Report is what a file holds.
+// Report describes the content of a file.
 type Report struct {
 	Facts    Facts
-	Summary  string   // of a structure, such as "1 chain, 129 residues"; else ""
-	Mistakes []string // of the file
+	Summary  string   // for structures, such as "1 chain, 129 residues"; otherwise ""
+	Mistakes []string // errors in the file
 }
 
-// Mistake says what is wrong with a file, to be put behind its name.
+// Mistake describes an error in a file. Messages put it after the file's name.
 type Mistake string
 
 func (m Mistake) Error() string { return string(m) }
 
-func wrong(format string, args ...any) error { return Mistake(fmt.Sprintf(format, args...)) }
+func mistakef(format string, args ...any) error { return Mistake(fmt.Sprintf(format, args...)) }
 
-// CheckFile returns what a file holds. The error says that it can't be read.
+// CheckFile reports the content of a file. The error is non-nil only if the file cannot
+// be read.
 func CheckFile(ctx context.Context, path string, want Want) (*Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	want.found = &Report{Facts: Facts{}}
 	want.found.Mistakes, err = splitMistakes(checkFile(ctx, f, want))
 	return want.found, err
@@ -94,10 +95,10 @@ func checkFile(ctx context.Context, f *os.File, want Want) error {
 	}
 	text, err := openText(ctx, f)
 	if err == nil {
-		text.any, text.bytes = want.AnyText, want.own()
+		text.any, text.bytes = want.AcceptsTextVariants, want.own()
 	}
 	if err == nil && text.packed && !want.Packed {
-		err = wrong("is packed by gzip, which the program can't read: unpack it first")
+		err = mistakef("is compressed with gzip, which the program can't read: decompress it first")
 	}
 	if err == nil {
 		err = checkText(text, want)
@@ -105,8 +106,10 @@ func checkFile(ctx context.Context, f *os.File, want Want) error {
 	return err
 }
 
-// own reports whether molrun's reader of structures reads the file for the program.
-func (w Want) own() bool { return w.AnyText && (w.Kind == ProteinStructure || w.Kind == Structure) }
+// own reports whether molrun's structure reader reads the file on behalf of the program.
+func (w Want) own() bool {
+	return w.AcceptsTextVariants && (w.Kind == ProteinStructure || w.Kind == Structure)
+}
 
 func checkText(text *lines, want Want) error {
 	switch want.Kind {
@@ -118,7 +121,7 @@ func checkText(text *lines, want Want) error {
 	return checkSequences(text, want)
 }
 
-// splitMistakes separates errors in the file from errors of reading it.
+// splitMistakes separates errors in the file from errors reading it.
 func splitMistakes(err error) ([]string, error) {
 	if err == nil {
 		return nil, nil
@@ -140,15 +143,15 @@ func splitMistakes(err error) ([]string, error) {
 	return nil, err
 }
 
-// lines reads a text by lines, unpacked if it is packed by gzip.
+// lines reads a text line by line and decompresses gzip.
 type lines struct {
 	ctx     context.Context
 	scanner *bufio.Scanner
-	number  int // of the line, from 1
+	number  int // current line, from 1
 	packed  bool
 	text    *plaintext.Reader
-	any     bool // the program reads a byte order mark, and lines that end with CR alone
-	bytes   bool // other letters than those of UTF-8 do no harm, such as ° of Windows
+	any     bool // the program accepts a byte order mark and lines that end with CR only
+	bytes   bool // invalid UTF-8 is harmless, such as ° in a Windows encoding
 }
 
 func openText(ctx context.Context, f fs.File) (*lines, error) {
@@ -157,7 +160,7 @@ func openText(ctx context.Context, f fs.File) (*lines, error) {
 		return nil, err
 	}
 	if info.Size() == 0 {
-		return nil, wrong("is empty")
+		return nil, mistakef("is empty")
 	}
 	l := &lines{ctx: ctx}
 	text, packed, err := plaintext.Unpack(f)
@@ -170,7 +173,7 @@ func openText(ctx context.Context, f fs.File) (*lines, error) {
 	return l, nil
 }
 
-// limited is a reader that refuses more than a number of bytes.
+// limited is a reader that fails after a maximum number of bytes.
 type limited struct {
 	io.Reader
 	left int64
@@ -179,12 +182,12 @@ type limited struct {
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, wrong("has more than %s, which is too much to check", unit.Bytes(maxBytes))
+		return 0, mistakef("has more than %s, which is too much to check", unit.Bytes(maxBytes))
 	}
 	return n, err
 }
 
-// next returns the next line without what ends it; false at the end.
+// next returns the next line without its line ending. It returns false at the end.
 func (l *lines) next() (string, bool) {
 	if l.number%1000 == 0 && l.ctx.Err() != nil || !l.scanner.Scan() {
 		return "", false
@@ -193,7 +196,7 @@ func (l *lines) next() (string, bool) {
 	return strings.TrimRight(l.scanner.Text(), " \t"), true
 }
 
-// err returns why there are no more lines, nil at the end.
+// err returns the error that ended reading, or nil at the end of the file.
 func (l *lines) err() error {
 	if err := l.ctx.Err(); err != nil {
 		return err
@@ -201,51 +204,51 @@ func (l *lines) err() error {
 	err := l.scanner.Err()
 	switch {
 	case errors.Is(err, bufio.ErrTooLong):
-		return wrong("has a line of more than %s", unit.Bytes(maxLine))
+		return mistakef("has a line of more than %s", unit.Bytes(maxLine))
 	case err != nil:
 		return damaged(err)
 	}
 	return nil
 }
 
-// damaged returns what is wrong with a packed file that can be read, but not unpacked.
+// damaged converts decompression errors into errors in the file.
 func damaged(err error) error {
 	if broken, is := errors.AsType[plaintext.ErrDamaged](err); is {
 		return Mistake(broken.Error())
 	}
 	if errors.Is(err, plaintext.ErrTooLarge) {
-		return wrong("has more than %s, which is too much to check", unit.Bytes(maxBytes))
+		return mistakef("has more than %s, which is too much to check", unit.Bytes(maxBytes))
 	}
 	return err
 }
 
-const returns = "has lines that end with a carriage return (CR) alone, which programs don't take for an end: save it with the line ends of Unix (LF)"
+const returns = "has lines that end with a carriage return (CR) only, which programs do not recognize: save it with Unix line endings (LF)"
 
-// plain notes a line that is no text, and text that the program would take for another.
+// plain returns an error if a line is not plain text, or if the program would misread it.
 func (l *lines) plain(line string) error {
 	switch {
 	case strings.IndexByte(line, 0) >= 0 || !utf8.ValidString(line) && !l.bytes:
-		return wrong("is no plain text: line %d has other bytes", l.number)
+		return mistakef("is not plain text: line %d has invalid characters", l.number)
 	case l.text.Marked && !l.any:
-		return wrong("begins with a byte order mark, which programs take for a letter: save it as plain text (UTF-8 without BOM)")
+		return mistakef("begins with a byte order mark, which programs treat as text: save it as plain text (UTF-8 without BOM)")
 	case l.text.Returns && !l.any:
-		return wrong(returns)
+		return mistakef(returns)
 	}
 	return nil
 }
 
-// within checks a number against its bounds. The noun is singular.
+// within checks a count against its limits. noun is singular.
 func within(n, least, most int, noun string) error {
 	switch {
 	case n < least:
-		return wrong("has %s; it needs at least %d", unit.Count(n, noun), least)
+		return mistakef("has %s; it needs at least %d", unit.Count(n, noun), least)
 	case most > 0 && n > most:
-		return wrong("has %s; at most %d can be used", unit.Count(n, noun), most)
+		return mistakef("has %s; the maximum is %d", unit.Count(n, noun), most)
 	}
 	return nil
 }
 
-// Keys are what can be said of a kind of content, as algorithm files name it.
+// Keys returns the keys of an algorithm file that can describe a kind of content.
 func Keys(kind string) []string {
 	switch kind {
 	case ProteinStructure:

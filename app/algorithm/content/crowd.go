@@ -3,18 +3,18 @@ package content
 import "math"
 
 const (
-	nearest  = 0.5     // Å, closer than which no two atoms are
-	mostSeen = 100_000 // atoms of a structure that are compared with others
+	nearest  = 0.5     // minimum distance between atoms in Å
+	mostSeen = 100_000 // maximum number of atoms compared per structure
 )
 
-// crowd finds atoms of polymers that are nearer to another one than atoms can be. Programs
-// compute with such structures, and their results mean nothing.
-type crowd struct {
-	at          map[[3]int32][3]float64 // an atom in each cell of a grid
+// clashDetector detects polymer atoms that are closer together than physically possible. Programs
+// accept such structures, but their results are meaningless.
+type clashDetector struct {
+	at          map[[3]int32][3]float64 // one atom per grid cell
 	seen, close int
 }
 
-func (c *crowd) add(place [3]float64) {
+func (c *clashDetector) add(place [3]float64) {
 	if c.seen == mostSeen {
 		return
 	}
@@ -30,8 +30,8 @@ func (c *crowd) add(place [3]float64) {
 	c.at[cell] = place
 }
 
-// near reports whether an atom is near the place, in its cell or in one beside it.
-func (c *crowd) near(cell [3]int32, place [3]float64) bool {
+// near reports whether there is an atom close to place, in its cell or an adjacent one.
+func (c *clashDetector) near(cell [3]int32, place [3]float64) bool {
 	for i := range int32(27) {
 		other, ok := c.at[[3]int32{cell[0] + i%3 - 1, cell[1] + i/3%3 - 1, cell[2] + i/9 - 1}]
 		if ok && math.Hypot(math.Hypot(place[0]-other[0], place[1]-other[1]), place[2]-other[2]) < nearest {
@@ -41,6 +41,6 @@ func (c *crowd) near(cell [3]int32, place [3]float64) bool {
 	return false
 }
 
-// tooClose reports whether more than one in ten atoms is near another one. Some are in
-// structures that were measured, or disturbed on purpose.
-func (c *crowd) tooClose() bool { return c.close > max(1, c.seen/10) }
+// tooClose reports whether more than one atom in ten is too close to another one. A few
+// such atoms occur in experimental and deliberately perturbed structures.
+func (c *clashDetector) tooClose() bool { return c.close > max(1, c.seen/10) }

@@ -2,10 +2,10 @@ package content
 
 import "slices"
 
-// Facts are what was counted in a file, by name.
+// Facts is the metadata of a file: counts by name.
 type Facts map[string]float64
 
-// FactsOf returns the names of what is counted in files of a kind.
+// FactsOf returns the metadata names for a kind of content.
 func FactsOf(kind string) []string {
 	switch kind {
 	case ProteinStructure, Structure:

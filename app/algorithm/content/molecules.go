@@ -15,12 +15,12 @@ import (
 	"molrun/app/base/tables"
 )
 
-// checkMolecules reads an SDF, MOL or MOL2 file, lines of SMILES, or a table of them.
+// checkMolecules reads an SDF, MOL or MOL2 file, lines of SMILES, or a table with SMILES.
 func checkMolecules(text *lines, want Want) error {
 	m := molecules{want: want}
 	for line, ok := text.next(); ok; line, ok = text.next() {
-		if want.AnyText {
-			line = strings.ToValidUTF8(line, "?") // in names
+		if want.AcceptsTextVariants {
+			line = strings.ToValidUTF8(line, "?") // for names
 		}
 		if err := text.plain(line); err != nil {
 			return err
@@ -35,23 +35,23 @@ func checkMolecules(text *lines, want Want) error {
 	return m.checkEnd(text.number)
 }
 
-// molecules reads the records of a file of small molecules. The first lines tell the
-// format: the fourth of a MOL or SDF file ends with its version.
+// molecules reads the records of a small-molecule file. The first lines determine the
+// format: the fourth line of a MOL or SDF file ends with the format version.
 type molecules struct {
 	want    Want
-	head    []string // the first lines
+	head    []string // the first lines, until the format is known
 	format  string   // mol, mol2, smiles, table
 	records int
-	line    int    // within a record of an SDF file, from 1
-	left    int    // atoms to come
-	before  string // of a line of version 3000 that continues
+	line    int    // line number within an SDF record, from 1
+	left    int    // atoms still expected
+	before  string // start of a V3000 line that continues
 
-	comma   rune // of a table
-	column  int  // of a table, with its SMILES
-	header  bool // of a table: it has been read
-	inAtoms bool // in those of a MOL2 file, or of version 3000
-	heavy   int  // atoms of the molecule so far that are no hydrogens
-	largest int  // most of them in one molecule
+	comma   rune // separator, for tables
+	column  int  // index of the SMILES column, for tables
+	header  bool // the header of the table was read
+	inAtoms bool // within the atom block of a MOL2 or V3000 file
+	heavy   int  // heavy atoms of the current molecule so far
+	largest int  // most heavy atoms in one molecule
 }
 
 func (m *molecules) readLine(line string, number int) error {
@@ -84,8 +84,9 @@ func (m *molecules) replay(number int) error {
 	return nil
 }
 
-// ofLines returns the format of a file with a molecule in each line: a table if one of the
-// columns that its first line names is called smiles. Excel may say what separates them first.
+// ofLines returns the format of a file with one molecule per line: a table if a column in
+// the header is named smiles, otherwise SMILES. The header can follow a sep= line from
+// Excel.
 func (m *molecules) ofLines() string {
 	if len(m.head) > 1 && strings.HasPrefix(strings.ToLower(m.head[0]), "sep=") {
 		m.head = m.head[1:]
@@ -99,15 +100,15 @@ func (m *molecules) ofLines() string {
 	return "smiles"
 }
 
-// cells returns the columns of a line of a table.
+// cells splits a line of a table into columns.
 func cells(line string, comma rune) []string {
 	r := csv.NewReader(strings.NewReader(line))
 	r.Comma, r.LazyQuotes = comma, true
-	all, _ := r.Read() // an empty line has none
+	all, _ := r.Read() // empty for an empty line
 	return all
 }
 
-// count counts an atom of the molecule.
+// count counts an atom of the current molecule.
 func (m *molecules) count(element string) {
 	if element != "H" && element != "D" && element != "T" {
 		m.heavy++
@@ -138,12 +139,12 @@ func (m *molecules) smiles(line string, number int) error {
 		return nil
 	}
 	if fault := smilesFault(words[0]); fault != "" {
-		return wrong("is neither an SDF, MOL or MOL2 file nor a list of SMILES: line %d has %.40q, %s", number, words[0], fault)
+		return mistakef("is neither an SDF, MOL or MOL2 file nor a list of SMILES: line %d has %.40q, %s", number, words[0], fault)
 	}
 	m.records++
 	m.heavy = 0
 	for _, letter := range atomsOf(words[0]) {
-		if letter == '.' { // what follows is another molecule, of a salt
+		if letter == '.' { // starts another component, as in a salt
 			m.heavy = 0
 			continue
 		}
@@ -152,7 +153,7 @@ func (m *molecules) smiles(line string, number int) error {
 	return nil
 }
 
-// atomsOf returns a letter for each atom of a SMILES, and dots.
+// atomsOf returns one letter for each atom of a SMILES string, and its dots.
 func atomsOf(smiles string) (atoms []byte) {
 	for i := 0; i < len(smiles); i++ {
 		switch letter := smiles[i]; {
@@ -171,7 +172,6 @@ func atomsOf(smiles string) (atoms []byte) {
 	return atoms
 }
 
-// mol2 reads a line of a MOL2 file.
 func (m *molecules) mol2(line string, number int) error {
 	if strings.HasPrefix(line, "@<TRIPOS>") {
 		m.inAtoms = strings.HasPrefix(line, "@<TRIPOS>ATOM")
@@ -186,15 +186,15 @@ func (m *molecules) mol2(line string, number int) error {
 		return nil
 	}
 	if len(words) < 6 || !areCoordinates(words[2:5]) {
-		return wrong("has no atom with coordinates in line %d, but %.40q", number, line)
+		return mistakef("has no atom with coordinates in line %d: %.40q", number, line)
 	}
 	element, _, _ := strings.Cut(words[5], ".")
 	m.count(element)
 	return nil
 }
 
-// smilesFault says why a word is no SMILES, "" if its characters make one. It counts no
-// valences and closes no rings.
+// smilesFault explains why a word is not a SMILES string, or returns "" if its characters
+// can form one. It does not check valences or ring closures.
 func smilesFault(word string) string {
 	depth := 0
 	for i := 0; i < len(word); i++ {
@@ -203,7 +203,7 @@ func smilesFault(word string) string {
 		case rest[0] == '[':
 			end := strings.IndexByte(rest, ']')
 			if end < 2 {
-				return "in which a bracket is empty or not closed"
+				return "which has an empty or unclosed bracket"
 			}
 			i += end
 		case strings.HasPrefix(rest, "Cl") || strings.HasPrefix(rest, "Br"):
@@ -212,25 +212,25 @@ func smilesFault(word string) string {
 			depth++
 		case rest[0] == ')':
 			if depth--; depth < 0 {
-				return "in which a parenthesis closes that was not opened"
+				return "which has an unmatched closing parenthesis"
 			}
 		case strings.IndexByte("BCNOPSFIbcnops*0123456789%-=#$:/\\.~", rest[0]) < 0:
-			return "in which letter " + strconv.Itoa(i+1) + " is no atom, bond or ring; other elements stand in brackets"
+			return "in which letter " + strconv.Itoa(i+1) + " is not an atom, bond or ring; write other elements in brackets"
 		}
 	}
 	if depth > 0 {
-		return "in which a parenthesis is not closed"
+		return "which has an unclosed parenthesis"
 	}
 	return ""
 }
 
-// mol reads a line of an SDF file. Records end with $$$$.
+// mol reads a line of a MOL or SDF file. Records end with $$$$.
 func (m *molecules) mol(line string, number int) error {
 	if strings.HasPrefix(line, "$$$$") {
 		broken := m.line > 0 && m.line < 4 || m.left != 0
 		m.line, m.left, m.heavy, m.inAtoms, m.before = 0, 0, 0, false, ""
 		if broken {
-			return wrong("has a molecule that breaks off in line %d", number)
+			return mistakef("has a truncated molecule in line %d", number)
 		}
 		return nil
 	}
@@ -243,41 +243,41 @@ func (m *molecules) mol(line string, number int) error {
 		m.records++
 		return m.counted(line[:min(3, len(line))], number)
 	case m.line == 4:
-		return wrong("has no count of atoms in line %d, the fourth of a molecule, but %.40q", number, line)
+		return mistakef("has no atom count in line %d, the fourth line of a molecule: %.40q", number, line)
 	case strings.HasPrefix(line, "M  V30 "):
 		return m.v3000(line[len("M  V30 "):], number)
 	case m.left > 0:
 		m.left--
 		if len(line) < 34 || !isCoordinate(line[:10]) || !isCoordinate(line[10:20]) || !isCoordinate(line[20:30]) {
-			return wrong("has no atom with coordinates in line %d, but %.40q", number, line)
+			return mistakef("has no atom with coordinates in line %d: %.40q", number, line)
 		}
 		m.count(strings.TrimSpace(line[31:34]))
 	}
 	return nil
 }
 
-// unknown is how many atoms a molecule of version 3000 has before they are counted.
+// unknown is the value of left in a V3000 molecule before its COUNTS line.
 const unknown = -1
 
-// counted reads how many atoms a molecule has.
+// counted reads the number of atoms in a molecule.
 func (m *molecules) counted(text string, number int) error {
 	atoms, err := strconv.Atoi(strings.TrimSpace(text))
 	switch {
 	case err != nil || atoms < 0:
-		return wrong("has no count of atoms in line %d, but %.40q", number, text)
+		return mistakef("has no atom count in line %d: %.40q", number, text)
 	case atoms == 0:
-		return wrong("has a molecule without atoms, at line %d", number)
+		return mistakef("has a molecule without atoms, at line %d", number)
 	case m.want.MaxAtoms > 0 && atoms > m.want.MaxAtoms:
-		return wrong("has a molecule of %d atoms, at line %d; at most %d can be used", atoms, number, m.want.MaxAtoms)
+		return mistakef("has a molecule of %d atoms, at line %d; the maximum is %d", atoms, number, m.want.MaxAtoms)
 	}
 	m.left = atoms
 	return nil
 }
 
-// longest bounds a line of version 3000 that continues.
+// longest limits the length of a continued V3000 line.
 const longest = 10_000
 
-// v3000 reads a line of version 3000. One that ends with a hyphen continues in the next.
+// v3000 reads a V3000 line. A line that ends with a hyphen continues on the next one.
 func (m *molecules) v3000(line string, number int) error {
 	line = m.before + line
 	begun, goesOn := strings.CutSuffix(line, "-")
@@ -293,7 +293,7 @@ func (m *molecules) v3000(line string, number int) error {
 	case words[1] == "ATOM":
 		m.inAtoms = words[0] == "BEGIN"
 	case m.inAtoms && (len(words) < 5 || !areCoordinates(words[2:5])):
-		return wrong("has no atom with coordinates in line %d, but %.40q", number, line)
+		return mistakef("has no atom with coordinates in line %d: %.40q", number, line)
 	case m.inAtoms:
 		m.left--
 		m.count(words[1])
@@ -313,7 +313,7 @@ func (m *molecules) checkEnd(number int) error {
 		}
 	}
 	if m.left != 0 && !m.want.Tolerant {
-		return wrong("breaks off in line %d: the last molecule has more atoms, or fewer, than it says", number)
+		return mistakef("ends in line %d, but the last molecule has more or fewer atoms than its header declares", number)
 	}
 	m.want.found.Facts["records"], m.want.found.Facts["largest"] = float64(m.records), float64(m.largest)
 	least := m.want.MinRecords
@@ -323,29 +323,29 @@ func (m *molecules) checkEnd(number int) error {
 	return within(m.records, least, m.want.MaxRecords, "molecule")
 }
 
-// checkTable reads a text file of columns.
+// checkTable reads a delimited text file.
 func checkTable(f *os.File, want Want) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	if info.Size() == 0 {
-		return wrong("is empty")
+		return mistakef("is empty")
 	}
 	text := plaintext.NewReader(io.NewSectionReader(f, 0, info.Size()))
 	all := bufio.NewReader(text)
-	begin, _ := all.Peek(len("sep=")) // of an error, Copy tells
+	begin, _ := all.Peek(len("sep=")) // io.Copy returns the error
 	excel := strings.EqualFold(string(begin), "sep=")
 	if _, err := io.Copy(io.Discard, all); err != nil {
 		return err
 	}
 	switch {
 	case text.Wide:
-		return wrong("is UTF-16, as Excel saves Unicode text, which programs don't read: save it as CSV UTF-8")
+		return mistakef("is UTF-16 (Excel's \"Unicode Text\"), which programs can't read: save it as CSV UTF-8")
 	case text.Returns:
-		return wrong(returns)
+		return mistakef(returns)
 	case excel:
-		return wrong("begins with a line sep= for Excel, which programs take for the names of columns: remove it")
+		return mistakef("begins with a sep= line for Excel, which programs would read as the header: remove it")
 	}
 	var at io.ReaderAt = f
 	t, err := tables.Open(at, info.Size(), info.Name(), true)
@@ -355,7 +355,7 @@ func checkTable(f *os.File, want Want) error {
 	var mistakes []error
 	for _, name := range want.Columns {
 		if !slices.Contains(t.Columns, name) {
-			mistakes = append(mistakes, wrong("has no column %q; it has %s", name, strings.Join(t.Columns[:min(len(t.Columns), 20)], ", ")))
+			mistakes = append(mistakes, mistakef("has no column %q; it has %s", name, strings.Join(t.Columns[:min(len(t.Columns), 20)], ", ")))
 		}
 	}
 	n := 0
@@ -370,7 +370,7 @@ func checkTable(f *os.File, want Want) error {
 	return errors.Join(append(mistakes, within(n, max(1, want.MinRecords), want.MaxRecords, "row"))...)
 }
 
-// faultOf returns an error in the table as one of the file.
+// faultOf converts an error in the table to a Mistake.
 func faultOf(err error) error {
 	if mistake, ok := errors.AsType[tables.Error](err); ok {
 		return Mistake(mistake)

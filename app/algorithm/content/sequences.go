@@ -9,23 +9,24 @@ import (
 	"molrun/app/base/fasta"
 )
 
-// Letters of sequences, in upper case. Those behind the twenty amino acids are the
-// ambiguous and rare ones; * is a stop.
+// Sequence letters in upper case. The letters after the twenty amino acids are ambiguous
+// or rare ones; * is a stop.
 const (
 	aminoAcids  = "ACDEFGHIKLMNPQRSTVWYBJOUXZ*"
 	nucleotides = "ACGTUNRYSWKMBDHV"
 	gaps        = "-."
 )
 
-// maxNames is how many names of records are compared with one another.
+// maxNames limits how many record names are checked for uniqueness.
 const maxNames = 1_000_000
 
-// alphabet says which letters sequences of a kind have, and what one of them is.
+// alphabet returns the letters allowed in sequences of a kind, and what one letter stands
+// for.
 func alphabet(kind string) (letters, noun string) {
 	switch kind {
 	case NucleotideSequences:
 		return nucleotides, "nucleotide"
-	case Sequences: // to be aligned: some programs take a stop for a gap, others drop it
+	case Sequences: // for alignment programs, some of which treat a stop as a gap while others drop it
 		return strings.TrimSuffix(aminoAcids, "*") + nucleotides, "amino acid or nucleotide"
 	case Alignment:
 		return aminoAcids + nucleotides + gaps, "residue or gap"
@@ -40,11 +41,11 @@ func checkSequences(text *lines, want Want) error {
 	f := sequences{want: want, aligned: want.Kind == Alignment || want.Kind == ProteinAlignment}
 	f.letters, f.noun = alphabet(want.Kind)
 	for line, ok := text.next(); ok && len(f.mistakes) < maxMistakes; line, ok = text.next() {
-		if want.AnyText {
+		if want.AcceptsTextVariants {
 			line = strings.TrimSpace(line)
 		}
 		shown := line
-		if want.AnyText && fasta.KindOf(line) == fasta.Header {
+		if want.AcceptsTextVariants && fasta.KindOf(line) == fasta.Header {
 			shown = strings.ToValidUTF8(line, "?")
 		}
 		if err := text.plain(shown); err != nil {
@@ -59,10 +60,10 @@ func checkSequences(text *lines, want Want) error {
 	}
 	f.endRecord()
 	if f.records == 0 {
-		return wrong("has no record: each begins with a line such as >P04637")
+		return mistakef("has no records; a record begins with a line such as >P04637")
 	}
 	if doubt := fasta.Unsure(&f.first, f.records > 1); doubt != "" && len(f.mistakes) == 0 {
-		return wrong("has %s", doubt)
+		return mistakef("has %s", doubt)
 	}
 	least := max(1, want.MinRecords)
 	if f.aligned {
@@ -78,22 +79,22 @@ type sequences struct {
 	first         fasta.Record // without most of its letters
 	letters, noun string
 	records       int
-	name          string         // of the record
-	columns       int            // of the record: residues and gaps
-	seen          letterSet      // in the record, without gaps
-	residues      int            // of the record
-	inserted      int            // of the record: lower-case letters and dots, which A3M files have for insertions
-	length        int            // of the first record of an alignment
-	matched       int            // columns of it that are no insertions
-	names         map[string]int // which record has the name
-	kind          string         // "proteins" or "nucleotides", as the first record that shows it
-	kindOf        int            // the number of that record
+	name          string         // of the current record
+	columns       int            // residues and gaps of the current record
+	seen          letterSet      // letters of the current record, without gaps
+	residues      int            // of the current record
+	inserted      int            // insertions of the current record: lower-case letters and dots, as in A3M files
+	length        int            // length of the first record of an alignment
+	matched       int            // columns of the first record that are not insertions
+	names         map[string]int // record number by name
+	kind          string         // "proteins" or "nucleotides", from the first conclusive record
+	kindOf        int            // number of that record
 	mistakes      []error
 }
 
 func (f *sequences) readLine(line string, number int) error {
 	kind := fasta.KindOf(line)
-	if kind == fasta.Nothing && line != "" && !f.want.AnyText { // a comment, which few programs know
+	if kind == fasta.Nothing && line != "" && !f.want.AcceptsTextVariants { // a comment, which few programs support
 		kind = fasta.Letters
 	}
 	switch {
@@ -102,7 +103,7 @@ func (f *sequences) readLine(line string, number int) error {
 		f.endRecord()
 		f.beginRecord(line[1:])
 	case kind == fasta.Letters && f.records == 0 && !f.bare(line):
-		return wrong("is no FASTA file: line %d stands before the first record, which begins with a line such as >P04637", number)
+		return mistakef("is not a FASTA file: line %d comes before the first record, which must begin with a line such as >P04637", number)
 	case kind == fasta.Letters:
 		if f.records == 0 {
 			f.beginRecord("")
@@ -112,14 +113,13 @@ func (f *sequences) readLine(line string, number int) error {
 	return nil
 }
 
-// bare reports whether a line may be that of a sequence without a header, as programs that read
-// any text take it. Prose has other letters.
+// bare reports whether a line can be a sequence without a header, which programs that
+// read any text accept. Prose contains other letters.
 func (f *sequences) bare(line string) bool {
 	letters := strings.TrimSuffix(fasta.Clean(line), "*")
-	return f.want.AnyText && !f.aligned && letters != "" && strings.Trim(letters, "ACDEFGHIKLMNPQRSTVWYBUXZ") == ""
+	return f.want.AcceptsTextVariants && !f.aligned && letters != "" && strings.Trim(letters, "ACDEFGHIKLMNPQRSTVWYBUXZ") == ""
 }
 
-// beginRecord begins a record.
 func (f *sequences) beginRecord(title string) {
 	f.records++
 	f.columns, f.inserted, f.residues, f.seen, f.name = 0, 0, 0, 0, ""
@@ -131,9 +131,9 @@ func (f *sequences) beginRecord(title string) {
 	}
 	switch first := f.names[f.name]; {
 	case f.name == "":
-		f.fail("%s has no name: write one directly behind the >", f.record())
+		f.fail("%s has no name: write one directly after the >", f.record())
 	case first > 0:
-		f.fail("%s has the name of record %d: give each sequence a name of its own", f.record(), first)
+		f.fail("%s has the same name as record %d: give each sequence a unique name", f.record(), first)
 	case len(f.names) < maxNames:
 		if f.names == nil {
 			f.names = map[string]int{}
@@ -150,27 +150,27 @@ func (f *sequences) sequence(line string, number int) {
 	}
 	for i, r := range line {
 		switch {
-		case f.want.AnyText && unicode.IsSpace(r):
+		case f.want.AcceptsTextVariants && unicode.IsSpace(r):
 			continue
 		case r == ' ' || r == '\t':
-			f.fail("%s, line %d, letter %d: a blank, which some programs take for a residue; remove it", f.record(), number, i+1)
+			f.fail("%s, line %d, letter %d: a space, which some programs read as a residue; remove it", f.record(), number, i+1)
 		case strings.ContainsRune(f.letters, fasta.Upper(r)):
 			f.addLetter(fasta.Upper(r), r)
 			continue
 		case strings.ContainsRune(gaps, r):
-			f.fail("%s, line %d: %q is a gap of an alignment; give the sequences without gaps", f.record(), number, string(r))
+			f.fail("%s, line %d: %q is an alignment gap; remove gaps from the sequences", f.record(), number, string(r))
 		case r == ':':
-			f.fail("%s, line %d, letter %d: a colon separates the chains of a complex; give each chain a record of its own", f.record(), number, i+1)
+			f.fail("%s, line %d, letter %d: a colon separates the chains of a complex; use one record per chain", f.record(), number, i+1)
 		case r == '*':
 			f.fail("%s, line %d, letter %d: a stop (*) can't be aligned; remove it", f.record(), number, i+1)
 		default:
-			f.fail("%s, line %d, letter %d: %q is no %s", f.record(), number, i+1, string(r), f.noun)
+			f.fail("%s, line %d, letter %d: %q is not a valid %s", f.record(), number, i+1, string(r), f.noun)
 		}
-		return // one error of a line is enough
+		return // report one error per line
 	}
 }
 
-// addLetter counts a letter, a gap or a stop.
+// addLetter counts a residue, gap or stop.
 func (f *sequences) addLetter(upper, r rune) {
 	f.columns++
 	if upper != r || r == '.' {
@@ -182,7 +182,7 @@ func (f *sequences) addLetter(upper, r rune) {
 	}
 }
 
-// endRecord ends the record.
+// endRecord checks and finishes the current record.
 func (f *sequences) endRecord() {
 	switch {
 	case f.records == 0:
@@ -192,16 +192,16 @@ func (f *sequences) endRecord() {
 	case f.residues == 0 && len(f.mistakes) == 0:
 		f.fail("%s has only gaps", f.record())
 	case f.seen&^f.unknown() == 0 && len(f.mistakes) == 0:
-		f.fail("%s has unknown residues alone, so there is nothing to compare", f.record())
+		f.fail("%s has only unknown residues, so there is nothing to compare", f.record())
 	case f.aligned && f.records == 1:
 		f.length, f.matched = f.columns, f.columns-f.inserted
 	case f.aligned && f.columns != f.length && f.columns-f.inserted == f.matched:
-		f.fail("%s has %d columns and the first record %d, but as many without lower-case letters: it is an A3M or A2M file; convert it to aligned FASTA, as with reformat.pl a3m fas", f.record(), f.columns, f.length)
+		f.fail("%s has %d columns and the first record %d, but the same number without lower-case letters: this is an A3M or A2M file; convert it to aligned FASTA, for example with reformat.pl a3m fas", f.record(), f.columns, f.length)
 	case f.aligned && f.columns != f.length:
-		f.fail("%s has %d columns and the first record %d: all have the same length in an alignment", f.record(), f.columns, f.length)
+		f.fail("%s has %d columns but the first record %d: all records of an alignment must have the same length", f.record(), f.columns, f.length)
 	}
 	if most := f.want.MaxResidues; most > 0 && f.columns > most {
-		f.fail("%s has %d residues; at most %d can be used", f.record(), f.columns, most)
+		f.fail("%s has %d residues; the maximum is %d", f.record(), f.columns, most)
 	}
 	if least := f.want.MinResidues; f.residues > 0 && f.residues < least {
 		f.fail("%s has %d residues; it needs at least %d", f.record(), f.residues, least)
@@ -211,7 +211,7 @@ func (f *sequences) endRecord() {
 	f.classify()
 }
 
-// unknown are the letters that stand for any residue.
+// unknown returns the letter that stands for any residue.
 func (f *sequences) unknown() letterSet {
 	if f.want.Kind == NucleotideSequences {
 		return letter('N')
@@ -219,18 +219,18 @@ func (f *sequences) unknown() letterSet {
 	return letter('X')
 }
 
-// classify notes a record of another kind than is wanted. Nucleotides are amino acids by
-// their letters, and a program would give a figure for them.
+// classify reports a record of the wrong kind. Nucleotide letters are also amino acid
+// letters, so a program would return a result for them.
 func (f *sequences) classify() {
 	kind := f.seen.kind(f.residues)
 	switch {
 	case kind == "":
 	case kind == nucleic && (f.want.Kind == ProteinSequences || f.want.Kind == ProteinAlignment):
-		f.fail("%s looks like DNA or RNA: its letters are those of nucleotides alone; give proteins", f.record())
+		f.fail("%s looks like DNA or RNA: it has only nucleotide letters; provide protein sequences", f.record())
 	case f.kind == "":
 		f.kind, f.kindOf = kind, f.records
 	case f.kind != kind && (f.want.Kind == Sequences || f.want.Kind == Alignment):
-		f.fail("%s looks like %s and record %d like %s: give sequences of one kind", f.record(), kind, f.kindOf, f.kind)
+		f.fail("%s looks like %s, but record %d like %s: use only one kind of sequence", f.record(), kind, f.kindOf, f.kind)
 	}
 }
 
@@ -242,7 +242,7 @@ func (f *sequences) record() string {
 }
 
 func (f *sequences) fail(format string, args ...any) {
-	f.mistakes = append(f.mistakes, wrong(format, args...))
+	f.mistakes = append(f.mistakes, mistakef(format, args...))
 }
 
 // letterSet is a set of the letters A to Z.
@@ -262,17 +262,19 @@ func lettersOf(text string) (all letterSet) {
 	return all
 }
 
-// What records are.
+// Kinds of records.
 const (
 	nucleic  = "nucleotides"
 	proteins = "proteins"
 )
 
-// A sequence of this length, whose letters are all nucleotides, is no protein: of bases and N, or with the codes
-// of bases that are not sure. Proteins of 100 residues without E, F, I, L, P and Q are not known.
+// Minimum lengths at which a sequence of nucleotide letters only is certainly not a
+// protein. The first is for sequences of bases and N, the second for those that also
+// contain ambiguity codes. No protein of 100 residues without E, F, I, L, P and Q is
+// known.
 const (
-	telling      = 20
-	tellingCodes = 100
+	minNucleotides = 20
+	minWithCodes   = 100
 )
 
 var (
@@ -283,14 +285,14 @@ var (
 	fourthBase   = lettersOf("TU")
 )
 
-// kind returns what a sequence of these letters is, "" where that is not sure.
+// kind returns the kind of a sequence with these letters, or "" if uncertain.
 func (s letterSet) kind(residues int) string {
 	switch {
 	case s&onlyProteins != 0:
 		return proteins
 	case s&threeBases != threeBases || s&fourthBase == 0:
 		return ""
-	case residues >= telling && s&^nucleicOnes == 0, residues >= tellingCodes && s&^nucleicCodes == 0:
+	case residues >= minNucleotides && s&^nucleicOnes == 0, residues >= minWithCodes && s&^nucleicCodes == 0:
 		return nucleic
 	}
 	return ""

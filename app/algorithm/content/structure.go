@@ -8,7 +8,7 @@ import (
 	"molrun/app/base/structure"
 )
 
-// maxAtoms bounds the first model of a structure, which is held in memory.
+// maxAtoms limits the first model of a structure, which is held in memory.
 const maxAtoms = 3_000_000
 
 func hydrogen(a *structure.Atom) bool {
@@ -18,13 +18,13 @@ func hydrogen(a *structure.Atom) bool {
 	return !a.Hetero && strings.HasPrefix(strings.TrimLeft(a.Name, "0123456789"), "H")
 }
 
-// counted is what a structure has.
+// counted holds the counts of a structure.
 type counted struct {
 	heavy      int // atoms that are neither hydrogen nor water
 	residues   int // amino acids of proteins
 	backbone   int // of these, with N, CA and C
-	sidechains int // of these, with an atom behind CA, and glycines
-	crowd      crowd
+	sidechains int // of these, glycines and those with a side-chain atom
+	crowd      clashDetector
 }
 
 func (c *counted) add(r *structure.Residue) {
@@ -43,7 +43,7 @@ func (c *counted) add(r *structure.Residue) {
 		}
 		c.heavy++
 		if !a.Hetero && a.Alternate == "" {
-			c.crowd.add(a.Place)
+			c.crowd.add(a.Position)
 		}
 	}
 }
@@ -57,13 +57,13 @@ func (c *counted) check(m *structure.Model, want Want) error {
 	want.found.Summary = m.Summary()
 	switch {
 	case m.Atoms == 0:
-		return wrong("has no atoms: it is neither a PDB nor an mmCIF file, or it has no coordinates")
+		return mistakef("has no atoms: it is neither a PDB nor an mmCIF file, or it has no coordinates")
 	case want.Kind == ProteinStructure && c.residues == 0:
-		return wrong("has no protein among its %d atoms", m.Atoms)
+		return mistakef("has %d atoms but no protein", m.Atoms)
 	case want.Kind == ProteinStructure && c.heavy == 0:
-		return wrong("has no atoms but hydrogens")
+		return mistakef("has only hydrogen atoms")
 	case c.crowd.tooClose():
-		return wrong("has %d atoms within %g Å of another one: molecules lie on top of each other, or places of atoms are missing", c.crowd.close, nearest)
+		return mistakef("has %d atoms within %g Å of another one: molecules overlap or coordinates are missing", c.crowd.close, nearest)
 	}
 	return errors.Join(
 		within(c.residues, want.MinResidues, want.MaxResidues, "residue"),
@@ -72,7 +72,8 @@ func (c *counted) check(m *structure.Model, want Want) error {
 	)
 }
 
-// fitsPDB returns why no PDB file that the program may be given holds the structure.
+// fitsPDB returns an error if none of the PDB files that the program accepts can
+// represent the structure.
 func (w Want) fitsPDB(m *structure.Model) error {
 	var first error
 	for _, leave := range w.PDB {
@@ -99,7 +100,7 @@ func checkStructure(text *lines, want Want) error {
 			return Mistake(err.Error())
 		}
 		if r.Atoms() > maxAtoms {
-			return wrong("has more than %d atoms, which is too much to check", maxAtoms)
+			return mistakef("has more than %d atoms, which is too many to check", maxAtoms)
 		}
 	}
 	if err := text.err(); err != nil {
@@ -109,7 +110,7 @@ func checkStructure(text *lines, want Want) error {
 	if err != nil {
 		return Mistake(err.Error())
 	}
-	c := counted{crowd: crowd{at: map[[3]int32][3]float64{}}}
+	c := counted{crowd: clashDetector{at: map[[3]int32][3]float64{}}}
 	for _, r := range m.Residues {
 		c.add(r)
 	}

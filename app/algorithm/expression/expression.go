@@ -1,5 +1,5 @@
-// Package expression computes with settings, in the language of expr-lang/expr: values
-// derived from them, rules between them, and conditions. All numbers are float64.
+// Package expression evaluates expressions on settings, in the language of
+// expr-lang/expr: derived values, rules and conditions. All numbers are float64.
 package expression
 
 import (
@@ -22,10 +22,10 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Kind is what an expression may do with a value.
+// Kind is the type of a value in an expression.
 type Kind string
 
-// The kinds of values. What has none may be anything.
+// Kinds of values. Any is for values of unknown type.
 const (
 	Number Kind = "number"
 	Text   Kind = "text"
@@ -38,14 +38,15 @@ var kinds = map[Kind]types.Type{
 	Number: types.Float64, Text: types.String, Flag: types.Bool, List: types.TypeOf([]any{}), Any: types.Any,
 }
 
-// Names are the values that an expression may read, by name and kind.
+// Names lists the values that an expression can read, by name and kind.
 type Names struct {
 	Settings, Derived map[string]Kind
-	Facts             map[string][]string // numbers that are known of each file
-	Files             map[string]Kind     // paths, which only conditions read
+	Facts             map[string][]string // metadata names by file
+	Files             map[string]Kind     // paths, only for conditions
 }
 
-// alone returns the facts that only one file has, with its name: they go without it.
+// alone returns the metadata names that only one file has, and that file. Expressions can
+// omit the file for these.
 func (n Names) alone() map[string]string {
 	of := map[string]string{}
 	for file, facts := range n.Facts {
@@ -61,42 +62,43 @@ func (n Names) alone() map[string]string {
 	return of
 }
 
-// Expression is an expression that has been read.
+// Expression is a compiled expression.
 type Expression struct {
 	Text     string
-	Settings []string // that it reads, in their order in the text
+	Settings []string // settings it reads, in order of first use
 	Derived  []string // likewise
 	Facts    []Fact   // likewise
 	Files    []string // likewise
 	Literals []Literal
-	Optional []string // of Settings: those that it only reads with another value in place of none, behind ??
-	Kind     Kind     // of its value
+	Optional []string // settings that are only read on the left of ??, which replaces a missing value
+	Kind     Kind     // of the result
 
 	program   *vm.Program
-	alone     map[string]string // files of facts that go without the name of theirs
-	makesText bool              // which is to be counted
+	alone     map[string]string // file of each metadata name used without a file
+	makesText bool              // its text must be counted
 }
 
-// Fact is a number that is known of a file.
+// Fact is one number of a file's metadata.
 type Fact struct{ File, Name string }
 
-// Literal is a value that an expression compares a setting or the path of a file with.
+// Literal is a value with which an expression compares a setting or a file's path.
 type Literal struct {
-	Of, Name string // settings or files, and which
+	Of, Name string // "settings" or "files", and the name
 	Value    any
 }
 
-// Parse reads an expression. The error completes a sentence that begins with its text.
+// Parse compiles an expression. The error continues a sentence that begins with the
+// expression.
 func Parse(text string, names Names) (*Expression, error) {
 	return compile(text, names)
 }
 
-// ParseRule reads an expression that is true or false.
+// ParseRule compiles a boolean expression.
 func ParseRule(text string, names Names) (*Expression, error) {
 	return compile(text, names, expr.AsBool())
 }
 
-// ParseCondition reads an expression that may be of any kind: see Holds.
+// ParseCondition compiles an expression of any kind; see Holds.
 func ParseCondition(text string, names Names) (*Expression, error) {
 	e, err := compile(text, names)
 	if err == nil && e.Kind == Number && len(e.Settings)+len(e.Derived) == 0 {
@@ -138,11 +140,11 @@ func compile(text string, names Names, options ...expr.Option) (*Expression, err
 	return e, nil
 }
 
-// unknown returns what is wrong with the first parameter or file that does not exist.
+// unknown returns an error for the first parameter or file that does not exist.
 func (n Names) unknown(uses reads) error {
 	for _, name := range uses.of("settings") {
 		if _, known := n.Settings[name]; !known {
-			return fmt.Errorf("no parameter is named %q%s (at letter %d)", name, meant(name, n.Settings), uses["settings"][name]+1)
+			return fmt.Errorf("no parameter is named %q%s (at character %d)", name, meant(name, n.Settings), uses["settings"][name]+1)
 		}
 	}
 	for _, name := range uses.of("files") {
@@ -151,11 +153,11 @@ func (n Names) unknown(uses reads) error {
 		at := uses["files"][name] + 1
 		switch {
 		case n.Files == nil:
-			return fmt.Errorf("only conditions read files.%s: write facts.%s.bytes for the bytes of a file (at letter %d)", name, name, at)
+			return fmt.Errorf("only conditions read files.%s: write facts.%s.bytes for the bytes of a file (at character %d)", name, name, at)
 		case !known && isSetting:
-			return fmt.Errorf("the parameter %q is no file: write settings.%s (at letter %d)", name, name, at)
+			return fmt.Errorf("the parameter %q is not a file: write settings.%s (at character %d)", name, name, at)
 		case !known:
-			return fmt.Errorf("no parameter is named %q%s (at letter %d)", name, meant(name, n.Files), at)
+			return fmt.Errorf("no parameter is named %q%s (at character %d)", name, meant(name, n.Files), at)
 		}
 	}
 	return nil
@@ -197,7 +199,7 @@ func (l literals) Visit(node *ast.Node) {
 	}
 }
 
-// literal returns the text, number or boolean that a node is.
+// literal returns the value of a node that is a text, number or boolean.
 func literal(node ast.Node) (any, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
@@ -212,7 +214,8 @@ func literal(node ast.Node) (any, bool) {
 	return nil, false
 }
 
-// optional returns the settings that are only read on the left of ??, which leave the tree.
+// optional returns the settings that are only read on the left of ??. It removes them
+// from the tree.
 func optional(tree *ast.Node, settings []string) []string {
 	ast.Walk(tree, replaced{})
 	needed := reads{"settings": {}, "derived": {}, "facts": {}}
@@ -220,7 +223,7 @@ func optional(tree *ast.Node, settings []string) []string {
 	return slices.DeleteFunc(slices.Clone(settings), func(name string) bool { _, found := needed["settings"][name]; return found })
 }
 
-// replaced removes what another value replaces where it has none: settings.NAME in
+// replaced removes operands whose missing value has a replacement: settings.NAME in
 // settings.NAME ?? "".
 type replaced struct{}
 
@@ -260,7 +263,8 @@ func typesOfFacts(names Names, alone map[string]string) types.Map {
 	return all
 }
 
-// plain returns the message of an error, and where a name without its kind may stand.
+// plain returns the message of an error, and suggests the prefix if it is missing from a
+// name.
 func (n Names) plain(err error) error {
 	at, isKnown := errors.AsType[*file.Error](err)
 	if !isKnown {
@@ -275,15 +279,15 @@ func (n Names) plain(err error) error {
 	case isName && isDerived:
 		at.Message += "; did you mean derived." + name + "?"
 	case isName:
-		at.Message += "; a setting is settings.NAME"
+		at.Message += "; write settings.NAME for a setting"
 	}
 	return plain(at)
 }
 
-// plain returns the message of an error without the picture of where it is.
+// plain returns the message of an error without the source excerpt.
 func plain(err error) error {
 	if at, ok := errors.AsType[*file.Error](err); ok {
-		return fmt.Errorf("%s (at letter %d)", strings.TrimSuffix(at.Message, "."), at.Column+1)
+		return fmt.Errorf("%s (at character %d)", strings.TrimSuffix(at.Message, "."), at.Column+1)
 	}
 	return err
 }
@@ -306,10 +310,11 @@ func kindOf(node ast.Node) Kind {
 	return Any
 }
 
-// reads collects the members that an expression reads of each value, and where first.
+// reads collects the members of each value that an expression reads, and the position of
+// the first use.
 type reads map[string]map[string]int
 
-// of returns the members of a value in the order of their first places.
+// of returns the members of a value in order of first use.
 func (r reads) of(value string) []string {
 	places := r[value]
 	return slices.SortedFunc(maps.Keys(places), func(a, b string) int { return cmp.Compare(places[a], places[b]) })
@@ -338,7 +343,7 @@ func (r reads) Visit(node *ast.Node) {
 	}
 }
 
-// note notes the first place where a member is read.
+// note records the first position at which a member is read.
 func (r reads) note(of, name string, m *ast.MemberNode) {
 	at := m.Location().From
 	if first, known := r[of][name]; !known || at < first {
@@ -346,7 +351,7 @@ func (r reads) note(of, name string, m *ast.MemberNode) {
 	}
 }
 
-// facts returns the facts among what is read.
+// facts returns the file metadata among the members read.
 func (r reads) facts(names Names, alone map[string]string) []Fact {
 	var all []Fact
 	for _, key := range r.of("facts") {
@@ -361,16 +366,17 @@ func (r reads) facts(names Names, alone map[string]string) []Fact {
 	return all
 }
 
-// Values are what expressions read: numbers as float64, texts, flags and lists of these.
+// Values are the values that expressions read: float64 numbers, texts, flags and lists of
+// these.
 type Values struct {
 	Settings, Derived map[string]any
 	Facts             map[string]map[string]any
-	Files             map[string]any // paths, lists of these; only for conditions
-	GPUs              int            // likewise
+	Files             map[string]any // paths or lists of paths; only for conditions
+	GPUs              int            // only for conditions
 }
 
-// Lacks reports whether a setting, derived value or fact that the expression reads has no
-// value.
+// Lacks reports whether a setting, derived value, metadata value or file that the
+// expression reads has no value.
 func (e *Expression) Lacks(v Values) bool {
 	return slices.ContainsFunc(e.Settings, func(name string) bool { return v.Settings[name] == nil && !slices.Contains(e.Optional, name) }) ||
 		slices.ContainsFunc(e.Facts, func(f Fact) bool { return v.Facts[f.File][f.Name] == nil }) ||
@@ -378,7 +384,7 @@ func (e *Expression) Lacks(v Values) bool {
 		slices.ContainsFunc(e.Files, func(name string) bool { return v.Files[name] == nil })
 }
 
-// Holds reports whether a condition has a value other than false and an empty list.
+// Holds reports whether a condition has a value other than false or an empty list.
 func (e *Expression) Holds(v Values) bool {
 	if e.Lacks(v) {
 		return false
@@ -388,7 +394,7 @@ func (e *Expression) Holds(v Values) bool {
 	return err == nil && got != nil && got != false && (!isList || len(list) > 0)
 }
 
-// Value computes the expression. A number is finite.
+// Value evaluates the expression. Numbers are finite.
 func (e *Expression) Value(v Values) (any, error) {
 	facts := map[string]any{}
 	for file, known := range v.Facts {
@@ -410,10 +416,10 @@ func (e *Expression) Value(v Values) (any, error) {
 		got = float64(n)
 	}
 	if n, ok := got.(float64); ok && (math.IsNaN(n) || math.IsInf(n, 0)) {
-		return nil, errors.New("it is no finite number")
+		return nil, errors.New("it is not a finite number")
 	}
 	return got, nil
 }
 
-// Native returns a JSON value as expressions read it; an object is a map.
+// Native converts a JSON value for use in expressions; an object becomes a map.
 func Native(v *strictjson.Value) any { return v.Native(func(n float64) any { return n }) }

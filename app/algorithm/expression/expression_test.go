@@ -46,19 +46,19 @@ func TestLiteralsAreThoseThatSettingsAreComparedWith(t *testing.T) {
 func TestMistakesOfConditions(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                        "unexpected token EOF",
-		"settings.stesp > 1":      `no parameter is named "stesp"; did you mean "steps"? (at letter 10)`,
-		"files.method":            `the parameter "method" is no file: write settings.method (at letter 7)`,
+		"settings.stesp > 1":      `no parameter is named "stesp"; did you mean "steps"? (at character 10)`,
+		"files.method":            `the parameter "method" is not a file: write settings.method (at character 7)`,
 		"files.fiel":              `no parameter is named "fiel"; did you mean "file"?`,
-		"1 + double":              "unknown name double; did you mean derived.double? (at letter 5)",
-		"sqrt(2)":                 "unknown name sqrt; a setting is settings.NAME",
+		"1 + double":              "unknown name double; did you mean derived.double? (at character 5)",
+		"sqrt(2)":                 "unknown name sqrt; write settings.NAME for a setting",
 		"gpus":                    "a number is always true: compare it with another",
-		strings.Repeat("(", 9999): "(at letter",
+		strings.Repeat("(", 9999): "(at character",
 	} {
 		must.Fail(t, fmt.Sprintf("%.20q", text), must.Error2(ParseCondition(text, names)), want)
 	}
 }
 
-// TestExpressionsAreBounded: a short expression must not fill the memory.
+// A short expression must not exhaust memory.
 func TestExpressionsAreBounded(t *testing.T) {
 	for _, text := range []string{"repeat('x', 9)", "'xxx' | repeat(9)", "toJSON(settings.list)"} {
 		must.Fail(t, text, must.Error2(Parse(text, names)), "unknown name")
@@ -114,7 +114,7 @@ func TestTextsAndNumbersAreAdded(t *testing.T) {
 	}
 }
 
-// FuzzParse expects an error, and nothing worse, from any text.
+// FuzzParse checks that parsing and evaluating any text returns instead of crashing.
 func FuzzParse(f *testing.F) {
 	f.Add("(settings.steps ?? 5) ^ 2 / len(settings.list)")
 	f.Fuzz(func(t *testing.T, text string) {

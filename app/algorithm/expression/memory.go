@@ -12,28 +12,31 @@ import (
 	"github.com/expr-lang/expr/vm/runtime"
 )
 
-// memory is what one computation may allocate: elements of lists, and bytes of texts.
+// memory limits what one evaluation can allocate: list elements, and bytes of text.
 const memory = 4 << 20
 
-var errMemory = errors.New("it makes more than 4 MiB of text")
+var errMemory = errors.New("it creates more than 4 MiB of text")
 
-// multiplying are functions that make much out of little, and that settings have no use for.
+// multiplying are functions that create large values from small ones and are not needed
+// for settings.
 var multiplying = []string{"repeat", "toJSON", "fromJSON", "toBase64", "fromBase64"}
 
-// texts and lists are functions that make texts, which the language does not count.
+// texts and lists are functions that create text, which the expression language does not
+// count.
 var (
 	texts = []string{"join", "replace", "string", "upper", "lower"}
 	lists = []string{"split", "splitAfter"}
 )
 
-// Functions that metered puts into an expression. Nobody can write their names.
+// Functions that metered inserts into an expression. Their names are not valid syntax, so
+// users cannot call them.
 const (
 	addTexts  = "text + text"
 	addValues = "value + value"
-	counted   = "counted " // and the name of the function
+	counted   = "counted " // followed by the name of the function
 )
 
-// meter counts the text that one computation makes, before it is made.
+// meter counts the text that one evaluation creates, before creating it.
 type meter struct{ used int }
 
 func (m *meter) functions() map[string]any {
@@ -50,7 +53,7 @@ func (m *meter) functions() map[string]any {
 	return all
 }
 
-// call calls a function of the language.
+// call calls a built-in function of the language.
 func (m *meter) call(name string, values []any) any {
 	m.count(made(name, values))
 	f := builtin.Builtins[builtin.Index[name]]
@@ -64,7 +67,7 @@ func (m *meter) call(name string, values []any) any {
 	return value
 }
 
-// made returns how many bytes of text a function makes, at most.
+// made returns an upper bound on the bytes of text that a function creates.
 func made(name string, values []any) int {
 	n := size(values[0])
 	switch {
@@ -76,15 +79,16 @@ func made(name string, values []any) int {
 	return n
 }
 
-// count ends the computation, as the language's own functions do, if there is too much.
+// count aborts the evaluation if it exceeds the limit, by panicking as the language's own
+// functions do.
 func (m *meter) count(bytes int) {
 	if m.used += bytes; m.used > memory {
 		panic(errMemory)
 	}
 }
 
-// size returns the bytes of all texts of a value, with one for each other value. It may stop
-// counting beyond memory.
+// size returns the total bytes of all texts in a value, plus one for every other value.
+// It can stop counting once it exceeds memory.
 func size(value any) (n int) {
 	switch v := value.(type) {
 	case string:
@@ -117,7 +121,7 @@ func length(value any) int {
 	return 0
 }
 
-// metered has an expression count the texts that it makes, if it makes some.
+// metered makes an expression count the text that it creates, if any.
 type metered struct{ used bool }
 
 // Visit implements ast.Visitor.
@@ -134,8 +138,8 @@ func (m *metered) Visit(node *ast.Node) {
 	}
 }
 
-// adding returns the function in place of a + that may add texts. Mistakes are left to the
-// language, which names the kinds.
+// adding returns the function that replaces a + which can add texts. Type errors are left
+// to the language, which names the types.
 func adding(n *ast.BinaryNode) string {
 	left, right := kindOf(n.Left), kindOf(n.Right)
 	switch {
@@ -149,7 +153,8 @@ func adding(n *ast.BinaryNode) string {
 	return ""
 }
 
-// isRight reports whether a function gets the right arguments. Errors are left to the language.
+// isRight reports whether a function gets valid arguments. Errors are left to the
+// language.
 func isRight(n *ast.BuiltinNode) bool {
 	takes := map[string][]Kind{
 		"join": {List, Text}, "replace": {Text, Text, Text, Number}, "string": {Any}, "upper": {Text}, "lower": {Text},
@@ -167,7 +172,7 @@ func isRight(n *ast.BuiltinNode) bool {
 	return true
 }
 
-// call replaces a node by a call that has its type.
+// call replaces a node with a call of the same type.
 func (m *metered) call(node *ast.Node, name string, arguments ...ast.Node) {
 	m.used = true
 	t := (*node).Type()

@@ -15,62 +15,62 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Limits of what is expanded.
+// Limits on expansion.
 const (
-	MaxFileBytes = 32 << 20 // of the files of one request
-	maxBytes     = 64 << 20 // of the settings of all rows
+	MaxFileBytes = 32 << 20 // files of one request
+	maxBytes     = 64 << 20 // settings of all jobs
 )
 
-// Files gives the uploads and results of the caller. An error that is Invalid says
-// to the caller what is wrong.
+// Files gives access to the caller's uploads and results. An error with code Invalid is
+// reported to the caller.
 type Files interface {
-	// List returns the names of the uploads in a folder, and of each whether it was ever
+	// List returns the names of the uploads in a folder, each with whether it was ever
 	// completed.
 	List(ctx context.Context, folder string) (completed map[string]bool, err error)
-	// Read returns the bytes of a file. All files together have at most MaxFileBytes.
+	// Read returns the content of a file. All files together are limited to MaxFileBytes.
 	Read(ctx context.Context, ref string) ([]byte, error)
-	// Reserve counts bytes that the rows take. It fails if too many are in use.
+	// Reserve accounts for memory that the jobs take. It fails if too much is in use.
 	Reserve(bytes int64) error
 }
 
-// Rows are what a request was expanded to.
+// Rows are the jobs that a request expands to.
 type Rows struct {
-	Settings []*strictjson.Value // nil where a row is faulty
+	Settings []*strictjson.Value // nil for an invalid job
 	Names    []string            // unique within the batch
-	Sources  []string            // what each row was made of, such as aspirin.sdf
+	Sources  []string            // origin of each job, such as aspirin.sdf
 	expansion
 }
 
-// entry is what one source gives one row.
+// entry is the contribution of one source to one job.
 type entry struct {
-	origin string   // to show
-	label  string   // to name the row by; "": its number
-	name   string   // of the row, as a table gives it
-	line   int      // in the file; 0: it is a file of its own
-	cells  []string // one for each column; "" is no value
+	origin string   // for messages
+	label  string   // used in the job's name; "" means its number
+	name   string   // name of the job, if a table gives one
+	line   int      // in the file; 0 if the entry is a whole file
+	cells  []string // one per column; "" means no value
 	faulty bool
 }
 
-// series is what one source gives all rows.
+// series is the contribution of one source to all jobs.
 type series struct {
 	Source
-	columns []*algorithm.Parameter // nil where a column is no setting
+	columns []*algorithm.Parameter // nil for a column that is not a setting
 	entries []entry
 }
 
-// expansion is a request while it is expanded.
+// expansion is a request being expanded.
 type expansion struct {
 	request   Request
 	algorithm *algorithm.File
 	files     Files
-	most      int // rows
+	most      int // maximum number of jobs
 	all       []series
 	faults    []fault.Field
-	reported  map[string]bool // faults that all rows have
+	reported  map[string]bool // errors common to all jobs
 }
 
-// Expand makes the rows of a batch, at most as many as most. The faults begin below
-// the body of the submission; there are no rows if they can't be determined.
+// Expand creates the jobs of a batch; most limits their number. Paths of errors are
+// relative to the body of the submission. Rows is nil if the jobs cannot be determined.
 func Expand(ctx context.Context, r Request, batch string, a *algorithm.File, files Files, most int) (*Rows, []fault.Field, error) {
 	e := expansion{request: r, algorithm: a, files: files, most: most, reported: map[string]bool{}}
 	for _, source := range r.Sources {
@@ -120,15 +120,15 @@ func (e *expansion) loadSource(ctx context.Context, source Source) (s series, er
 	return s, nil
 }
 
-// loadFolder lists the files of a folder. One that is not completed would be missing
-// among the rows, so it is refused.
+// loadFolder lists the files of a folder. It rejects an incomplete upload, which would
+// otherwise be missing from the batch.
 func (e *expansion) loadFolder(ctx context.Context, s *series) error {
 	completed, err := e.files.List(ctx, s.Ref)
 	if err != nil {
 		return err
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(completed), compareNatural) {
-		if ok, _ := path.Match(s.Pattern, name); !ok { // the pattern is valid
+		if ok, _ := path.Match(s.Pattern, name); !ok { // the pattern was validated
 			continue
 		}
 		if !completed[name] {
@@ -137,12 +137,12 @@ func (e *expansion) loadFolder(ctx context.Context, s *series) error {
 		s.entries = append(s.entries, entry{origin: name, label: e.stem(s.Setting, name), cells: []string{s.Ref + "/" + name}})
 	}
 	if len(s.entries) == 0 {
-		return fault.Errorf(fault.Invalid, "no completed upload of yours is named %s/%s; GET /files?folder= lists what a folder has", s.Ref, s.Pattern)
+		return fault.Errorf(fault.Invalid, "you have no completed upload named %s/%s; GET /files?folder= lists the files of a folder", s.Ref, s.Pattern)
 	}
 	return nil
 }
 
-// stem returns the name of a file without its extension.
+// stem returns a file name without its extension.
 func (e *expansion) stem(setting, name string) string {
 	extension := path.Ext(name)
 	if p := e.algorithm.Parameters.Named(setting); p != nil && p.Accepts(name) {
@@ -151,15 +151,16 @@ func (e *expansion) stem(setting, name string) string {
 	return strings.TrimSuffix(name, extension)
 }
 
-// checkRecords checks that the setting of a FASTA source takes sequences.
+// checkRecords checks that the setting of a FASTA source accepts sequences.
 func (e *expansion) checkRecords(s *series) {
 	if p := s.columns[0]; p != nil && len(p.File) > 0 {
-		e.fault(s.at(), "value", fmt.Sprintf("%q is a file, and a record is none; give one file each, such as folder:inputs/*%s", p.Name, p.File[0]))
+		e.fault(s.at(), "value", fmt.Sprintf("%q is a file, but a record is not; use one file per job, such as folder:inputs/*%s", p.Name, p.File[0]))
 		s.entries = nil
 	}
 }
 
-// given counts how often a request gives a setting; a table with all columns counts.
+// given counts how often a request provides a setting. A table with all columns counts as
+// providing every setting.
 func (r Request) given(name string) int {
 	n := 0
 	for _, s := range r.Sources {
@@ -181,13 +182,13 @@ func (e *expansion) parameter(loc []any, prefix, name string) *algorithm.Paramet
 	return p
 }
 
-// checkCounts reports whether the sources give the same number of rows, and no more than
-// there may be.
+// checkCounts reports whether all sources have the same number of entries, and no more
+// than the maximum.
 func (e *expansion) checkCounts() bool {
 	if slices.ContainsFunc(e.all, func(s series) bool { return len(s.entries) == 0 }) {
 		for _, s := range e.all {
 			if len(s.entries) == 0 && len(e.faults) == 0 {
-				e.fault(s.at(), "value", "there is no row below the first line")
+				e.fault(s.at(), "value", "the table has no rows below the header")
 			}
 		}
 		return false
@@ -196,9 +197,9 @@ func (e *expansion) checkCounts() bool {
 	for _, s := range e.all {
 		switch {
 		case len(s.entries) > e.most:
-			e.fault(s.at(), "value", fmt.Sprintf("a batch has at most %d rows, and this gives more", e.most))
+			e.fault(s.at(), "value", fmt.Sprintf("this makes more than %d jobs, the maximum for a batch", e.most))
 		case len(s.entries) != len(first.entries) && len(first.entries) <= e.most:
-			e.fault(s.at(), "value", fmt.Sprintf("this gives %s and %q gives %d: a row takes the next of each, so give as many of each",
+			e.fault(s.at(), "value", fmt.Sprintf("this has %s, but %q has %d: values are paired one to one, so both need the same number",
 				unit.Count(len(s.entries), "row"), first.Setting, len(first.entries)))
 		default:
 			continue

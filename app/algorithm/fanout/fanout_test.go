@@ -75,7 +75,7 @@ func dock(t testing.TB) *algorithm.File {
 	return a
 }
 
-// texts are files by reference; folders are those whose name ends with a slash.
+// texts maps references to file contents. A name that ends with a slash is a folder.
 type texts map[string]string
 
 func (t texts) List(_ context.Context, folder string) (map[string]bool, error) {
@@ -96,7 +96,7 @@ func (t texts) Read(_ context.Context, ref string) ([]byte, error) {
 
 func (t texts) Reserve(int64) error { return nil }
 
-// expand returns the rows of a request as their settings, and the faults as text.
+// expand returns the jobs of a request, their settings, and the errors as text.
 func expand(t *testing.T, files texts, request string) (*Rows, []string, []string) {
 	t.Helper()
 	v, err := strictjson.Parse([]byte(request))
@@ -135,7 +135,7 @@ func TestCellsBecomeWhatTheParameterTakes(t *testing.T) {
 	for _, tt := range []struct{ parameter, text, want string }{
 		{"count", "5", "5"},
 		{"count", "1e1", "10"},
-		{"count", "1.5", "15e-1"}, // told as a number that is not whole
+		{"count", "1.5", "15e-1"}, // a number, so that the error says it is not an integer
 		{"count", "0", "0"},
 		{"count", "five", `"five"`},
 		{"count", "+5", `"+5"`},
@@ -152,7 +152,7 @@ func TestCellsBecomeWhatTheParameterTakes(t *testing.T) {
 		{"sequence", "true", `"true"`},
 		{"sequence", `{"a":1}`, `{"a":1}`[:0] + `"{\"a\":1}"`},
 		{"sequence", "null", `"null"`},
-		{"sequence", strings.Repeat("1", 21), `"` + strings.Repeat("1", 21) + `"`}, // too long a text, not a number
+		{"sequence", strings.Repeat("1", 21), `"` + strings.Repeat("1", 21) + `"`}, // an overlong text, not a number
 		{"box", "[1, 2.0]", "[1,2]"},
 		{"box", "[1,", `"[1,"`},
 		{"either", "7", "7"},
@@ -178,23 +178,23 @@ func TestRecordsBecomeSequences(t *testing.T) {
 	must.Equal(t, "names", rows.Names, []string{"b-P1", "b-sp_Q2_X_Y", "b-p1"})
 	_, settings, _ = expand(t, files, `{"each":{"sequence":"fasta:p.fa"}}`)
 	must.Equal(t, "a parameter of one text", settings[1], `{"sequence":"GGGA"}`)
-	f, isNew := rows.PlaceFault(1, fault.Field{Loc: []any{"sequences", 0}, Msg: "must be a protein"})
+	f, isNew := rows.LocateFault(1, fault.Field{Loc: []any{"sequences", 0}, Msg: "must be a protein"})
 	must.Equal(t, "a fault", []any{f.Loc, f.Msg, isNew}, []any{[]any{"fanOut", "each", "sequences"}, "sp|Q2|X_Y: must be a protein", true})
 }
 
-func TestFaultyRecordsAreTold(t *testing.T) {
+func TestInvalidRecordsAreReported(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want []string
 	}{
-		{"", []string{"[fanOut each sequence]: the file has no record: each begins with a line such as >P04637"}},
-		{"; nothing\n\n", []string{"[fanOut each sequence]: the file has no record: each begins with a line such as >P04637"}},
-		{"MKV\nLA\n>a\nM\n", []string{"[fanOut each sequence 1]: line 1: the file has text before the first header, \"MKVLA\"; give it a header (a line \">name\") or remove it"}},
-		{"MKV\nLA\nGGGG\n", []string{"[fanOut each sequence 1]: line 1: the file has 3 lines but no header, so these may be several sequences; write a line \">name\" above each sequence"}},
-		{">a\nMK--V\n>b\nMKkkLV\n", []string{"[fanOut each sequence 1]: line 1: the record \"a\" has gaps, as in an alignment (aligned FASTA, A2M, A3M), and a row takes one sequence: remove the gaps"}},
+		{"", []string{"[fanOut each sequence]: the file has no records; a record begins with a line such as >P04637"}},
+		{"; nothing\n\n", []string{"[fanOut each sequence]: the file has no records; a record begins with a line such as >P04637"}},
+		{"MKV\nLA\n>a\nM\n", []string{"[fanOut each sequence 1]: line 1: the file has text before the first header, \"MKVLA\"; add a header (a line \">name\") or remove it"}},
+		{"MKV\nLA\nGGGG\n", []string{"[fanOut each sequence 1]: line 1: the file has 3 lines but no header, so these could be several sequences; put a line \">name\" before each sequence"}},
+		{">a\nMK--V\n>b\nMKkkLV\n", []string{"[fanOut each sequence 1]: line 1: the record \"a\" has alignment gaps (aligned FASTA, A2M, A3M), but a job needs a plain sequence: remove the gaps"}},
 		{">a\n>b\nM\n>\nM\n>b x\nK\n", []string{
 			`[fanOut each sequence 1]: line 1: the record "a" has no sequence`,
-			`[fanOut each sequence 6]: line 6: the record "b" is there twice, first in line 2`,
+			`[fanOut each sequence 6]: line 6: the record "b" occurs twice, first in line 2`,
 		}},
 		{">a\x01b\nM\x00\n", []string{"[fanOut each sequence 2]: line 2: the text has the control character U+0000; is this a text file?"}},
 		{">a\nM\x00\n", []string{"[fanOut each sequence 2]: line 2: the text has the control character U+0000; is this a text file?"}},
@@ -205,7 +205,7 @@ func TestFaultyRecordsAreTold(t *testing.T) {
 	}
 }
 
-func TestLinesMayEndAnyWay(t *testing.T) {
+func TestLineEndings(t *testing.T) {
 	text := "count,sequence\n1,\"a\nb\"\n\n2,c"
 	for _, text := range []string{
 		text, strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(text, "\n", "\r"),
@@ -261,7 +261,7 @@ func TestNamesOfRowsAreUniqueAndAllowed(t *testing.T) {
 	}
 	must.Equal(t, "alike", rows.Names[:5], []string{"b-a_b", "b-a_b-2", "b-a_b-3", "b-4", "b-5"})
 
-	// Ten thousand that collide take no longer than others.
+	// Ten thousand colliding names must take no longer than others.
 	var many strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&many, ">%s%d\nM\n", strings.Repeat("x", 190), i)
@@ -273,10 +273,10 @@ func TestNamesOfRowsAreUniqueAndAllowed(t *testing.T) {
 		t.Errorf("%v %v", faults, err)
 	}
 	_, faults, _ = Expand(t.Context(), r, strings.Repeat("n", maxBatchName+1), dock(t), texts{"p": ">a\nM"}, 10)
-	must.Equal(t, "a long name", sentences(faults), []string{"[batchName]: use at most 150 characters, not 151: the names of the rows begin with it"})
+	must.Equal(t, "a long name", sentences(faults), []string{"[batchName]: use at most 150 characters, not 151: the names of the batch's jobs begin with it"})
 }
 
-func TestThereAreLimits(t *testing.T) {
+func TestExpansionLimits(t *testing.T) {
 	lines := func(n int) string { return "count\n" + strings.Repeat("1\n", n) }
 	if rows, _, faults := expand(t, texts{"t": lines(100)}, `{"each":{"*":"csv:t"}}`); len(faults) > 0 || len(rows.Settings) != 100 {
 		t.Errorf("100 rows: %v", faults)
@@ -288,15 +288,15 @@ func TestThereAreLimits(t *testing.T) {
 		}
 		setting := map[string]string{"csv:t": "count", "fasta:t": "sequence", "folder:t/*": "ligand"}[name]
 		rows, _, faults := expand(t, files, fmt.Sprintf(`{"each":{%q:%q}}`, setting, name))
-		must.Equal(t, name, faults, []string{"[fanOut each " + setting + "]: a batch has at most 100 rows, and this gives more"})
+		must.Equal(t, name, faults, []string{"[fanOut each " + setting + "]: this makes more than 100 jobs, the maximum for a batch"})
 		if rows != nil {
 			t.Errorf("%s: there are rows", name)
 		}
 	}
 	_, _, faults := expand(t, texts{"t": lines(99)}, `{"each":{"*":"csv:t"},"settings":{"sequence":"`+strings.Repeat("x", 1<<20)+`"}}`)
-	must.Equal(t, "bytes of all rows", faults, []string{"[fanOut]: the settings of all rows take more than 64 MiB; put what rows share into a file, or submit several batches"})
+	must.Equal(t, "bytes of all rows", faults, []string{"[fanOut]: the settings of all jobs exceed 64 MiB; put shared values into a file, or submit several batches"})
 	_, _, faults = expand(t, texts{"t": "count" + strings.Repeat(",", 2_000_001)}, `{"each":{"*":"csv:t"}}`)
-	must.Equal(t, "cells", faults, []string{"[fanOut each *]: the table has 2000001 times ','; at most 2000000 are read"})
+	must.Equal(t, "cells", faults, []string{"[fanOut each *]: the table has 2000001 separators ','; at most 2000000 are supported"})
 }
 
 func records(n int) (all []string) {
@@ -306,7 +306,7 @@ func records(n int) (all []string) {
 	return all
 }
 
-// refusing is files that may not take memory, or fail.
+// refusing is a Files that fails to reserve memory or to read.
 type refusing struct {
 	texts
 	left int64
@@ -334,8 +334,8 @@ func TestMemoryOfRowsIsReserved(t *testing.T) {
 	}
 }
 
-// FuzzExpand requires of any text that it becomes rows with names of their own and
-// settings that are JSON, or faults.
+// FuzzExpand checks that any text yields either errors, or jobs with unique names and
+// settings in valid JSON.
 func FuzzExpand(f *testing.F) {
 	f.Add("csv", []byte("count,sequence,jobName\n1,\"a\"\"b\",x\n2,,\n"))
 	f.Add("tsv", []byte("count\tsequence\r\n1\t\r\n"))

@@ -10,23 +10,23 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// maxID bounds the name of a record, in characters.
+// maxID limits the length of a record's name, in characters.
 const maxID = 200
 
-// loadRecords makes an entry of each record of a FASTA text. The first word of its header
-// names it.
+// loadRecords creates an entry for each record of a FASTA text, named after the first
+// word of its header.
 func (e *expansion) loadRecords(s *series, text []byte) {
 	text = plaintext.Unix(text)
-	if w := plaintext.Zero(text); w != nil { // other control characters are in headers of NCBI, and between pages
+	if w := plaintext.Zero(text); w != nil { // other control characters occur in NCBI headers and as page breaks
 		e.addFault(s, w.Line, "", w.Msg)
 		return
 	}
 	records := fasta.Parse(text, e.most)
 	if len(records) == 0 {
-		e.addFault(s, 0, "", "the file has no record: each begins with a line such as >P04637")
+		e.addFault(s, 0, "", "the file has no records; a record begins with a line such as >P04637")
 		return
 	}
-	seen := map[string]int{} // line by name
+	seen := map[string]int{} // line number by name
 	for i := range records {
 		r := &records[i]
 		one := entry{origin: fmt.Sprintf("record %d", i+1), line: r.Line, cells: []string{r.Letters}}
@@ -42,7 +42,7 @@ func (e *expansion) loadRecords(s *series, text []byte) {
 	}
 }
 
-// printable returns a text with _ for invalid UTF-8 and control characters.
+// printable replaces invalid UTF-8 and control characters with _.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || unicode.IsControl(r) {
@@ -52,11 +52,11 @@ func printable(text string) string {
 	}, text)
 }
 
-// maxFaults bounds the reported faults of the records of a file.
+// maxFaults limits the number of errors reported for the records of a file.
 const maxFaults = 1000
 
-// faultOf says what is wrong with a record, "" if nothing is. more says that it is the first of
-// several.
+// faultOf describes the error in a record, "" if there is none. more reports that it is
+// the first of several records.
 func faultOf(r *fasta.Record, one *entry, seen map[string]int, more bool) string {
 	id, who := r.ID(), one.origin
 	if one.label != "" {
@@ -68,14 +68,14 @@ func faultOf(r *fasta.Record, one *entry, seen map[string]int, more bool) string
 	case unsure != "":
 		return "the file has " + unsure
 	case taken && id != "":
-		return fmt.Sprintf("%s is there twice, first in line %d", who, first)
+		return fmt.Sprintf("%s occurs twice, first in line %d", who, first)
 	}
 	seen[id] = r.Line
 	switch {
 	case r.Letters == "":
 		return who + " has no sequence"
 	case strings.ContainsAny(r.Letters, "-.~"):
-		return who + " has gaps, as in an alignment (aligned FASTA, A2M, A3M), and a row takes one sequence: remove the gaps"
+		return who + " has alignment gaps (aligned FASTA, A2M, A3M), but a job needs a plain sequence: remove the gaps"
 	}
 	return ""
 }

@@ -9,24 +9,24 @@ import (
 	"molrun/app/base/naming"
 )
 
-// maxBatchName leaves space behind the name of the batch for the suffix that distinguishes its rows
-// apart.
+// maxBatchName leaves space after the batch name for the suffix that distinguishes its
+// jobs.
 const (
 	maxBatchName = 150
 	maxRowName   = 200
 )
 
-// nameRows names the rows: as the table does, else by the name of the batch and
-// that of the file or record, else by the number of the row.
+// nameRows names the jobs: as given by the table, otherwise after the batch and the file
+// or record, otherwise after the batch and the job's number.
 func (r *Rows) nameRows(batch string) {
 	if n := utf8.RuneCountInString(batch); n > maxBatchName {
-		r.fault([]any{"batchName"}, "value", fmt.Sprintf("use at most %d characters, not %d: the names of the rows begin with it", maxBatchName, n))
+		r.fault([]any{"batchName"}, "value", fmt.Sprintf("use at most %d characters, not %d: the names of the batch's jobs begin with it", maxBatchName, n))
 		return
 	}
 	r.Names = make([]string, len(r.Settings))
 	taken := map[string]int{batch: -1}
 	for i := range r.Names {
-		r.takeGiven(i, taken)
+		r.useTableName(i, taken)
 	}
 	repeats := map[string]int{}
 	for i, name := range r.Names {
@@ -37,8 +37,8 @@ func (r *Rows) nameRows(batch string) {
 	}
 }
 
-// takeGiven takes the name that a table gives a row.
-func (r *Rows) takeGiven(row int, taken map[string]int) {
+// useTableName uses the name that a table gives a job.
+func (r *Rows) useTableName(row int, taken map[string]int) {
 	for k := range r.all {
 		s := &r.all[k]
 		e := s.entries[row]
@@ -47,9 +47,9 @@ func (r *Rows) takeGiven(row int, taken map[string]int) {
 		}
 		msg, kind := naming.CheckName(e.name), "value"
 		if first, found := taken[e.name]; found && msg == "" {
-			kind, msg = "taken", "choose a name that differs from the batch's"
+			kind, msg = "taken", "choose a name other than the name of the batch"
 			if first >= 0 {
-				msg = fmt.Sprintf("%q is the name of line %d already", e.name, s.entries[first].line)
+				msg = fmt.Sprintf("%q is already the name of line %d", e.name, s.entries[first].line)
 			}
 		}
 		if msg != "" {
@@ -60,7 +60,7 @@ func (r *Rows) takeGiven(row int, taken map[string]int) {
 	}
 }
 
-// derive returns a name for a row by what it is made of.
+// derive returns a name for a job based on its origin.
 func (r *Rows) derive(batch string, row int) string {
 	number := fmt.Sprint(row + 1)
 	label := number
@@ -77,8 +77,8 @@ func (r *Rows) derive(batch string, row int) string {
 	return name
 }
 
-// unique returns the name, with a number if it is taken. It continues counting where
-// it ended for the same name.
+// unique returns the name, with a numeric suffix if it is taken. Numbering continues from
+// the last suffix used for that name.
 func unique(name string, taken, repeats map[string]int) string {
 	one := name
 	for {
@@ -91,7 +91,7 @@ func unique(name string, taken, repeats map[string]int) string {
 	}
 }
 
-// plain replaces what is awkward in names and paths.
+// plain replaces characters that are awkward in names and paths.
 func plain(label string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune("-_.+", r) {
@@ -101,7 +101,7 @@ func plain(label string) string {
 	}, label), "_.")
 }
 
-// cutText returns at most n characters of a text.
+// cutText truncates a text to n characters.
 func cutText(text string, n int) string {
 	for i := range text {
 		if n--; n < 0 {

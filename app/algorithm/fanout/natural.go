@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// compareNatural orders names as people do: lig2 before lig10.
+// compareNatural orders names naturally: lig2 before lig10.
 func compareNatural(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -21,7 +21,7 @@ func compareNatural(a, b string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// cutRun cuts off the leading digits, or all before the first digit.
+// cutRun splits off the leading digits, or everything before the first digit.
 func cutRun(s string) (run, rest string) {
 	digits, n := isDigit(s[0]), 1
 	for n < len(s) && isDigit(s[n]) == digits {
@@ -30,7 +30,7 @@ func cutRun(s string) (run, rest string) {
 	return s[:n], s[n:]
 }
 
-// compareRuns compares numbers by value, of any length, and all else by bytes.
+// compareRuns compares numbers of any length by value, and everything else bytewise.
 func compareRuns(p, q string) int {
 	if isDigit(p[0]) && isDigit(q[0]) {
 		p, q = strings.TrimLeft(p, "0"), strings.TrimLeft(q, "0")

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Numbers as spreadsheets of several countries write them.
+// Number formats of spreadsheets in various locales.
 var (
 	decimalComma = regexp.MustCompile(`^[+-]?\d+,\d+([eE][+-]?\d+)?$`)
 	decimalPoint = regexp.MustCompile(`^[+-]?\d+\.\d+([eE][+-]?\d+)?$`)
-	thousands    = regexp.MustCompile(`^[+-]?[1-9]\d{0,2}([,.]\d{3})+$`) // or a decimal with three digits
+	thousands    = regexp.MustCompile(`^[+-]?[1-9]\d{0,2}([,.]\d{3})+$`) // or a decimal with three digits after the separator
 	anyComma     = regexp.MustCompile(`^[+-]?\d[\d.,' \x{a0}\x{202f}]*,[\d.,]*$`)
 )
 
-// readNumbers reads numbers with a decimal comma in columns of numbers, if the table may have
-// them. A number with several readings is a fault: no number is guessed.
+// readNumbers converts numbers with a decimal comma in numeric columns, if the table can
+// have them. A number with several readings is an error; the reading is never guessed.
 func (e *expansion) readNumbers(s *series, local bool) {
-	commas, points := false, false // whether a number shows what the table's decimals are
+	commas, points := false, false // whether an unambiguous number shows the decimal separator of the table
 	e.eachNumber(s, func(_ *entry, _, text string) string {
 		commas = commas || decimalComma.MatchString(text) && !thousands.MatchString(text)
 		points = points || decimalPoint.MatchString(text) && !thousands.MatchString(text)
@@ -27,18 +27,18 @@ func (e *expansion) readNumbers(s *series, local bool) {
 		ambiguous := thousands.MatchString(text) && (strings.Contains(text, ",") || local && (commas || !points))
 		switch {
 		case ambiguous && strings.Count(text, ",")+strings.Count(text, ".") == 1:
-			e.rejectEntry(s, one, column, fmt.Sprintf("%q may be read as %s or as %s; write it without a separator of thousands, and a decimal as %s",
+			e.rejectEntry(s, one, column, fmt.Sprintf("%q is ambiguous: it can mean %s or %s; omit thousands separators, or write a decimal as %s",
 				text, strings.NewReplacer(",", ".").Replace(text), strings.NewReplacer(",", "", ".", "").Replace(text), strings.NewReplacer(",", ".").Replace(text)+"0"))
 		case local && decimalComma.MatchString(text):
 			return strings.Replace(text, ",", ".", 1)
 		case ambiguous, anyComma.MatchString(text):
-			e.rejectEntry(s, one, column, fmt.Sprintf("%q can't be read as a number; write it with a decimal point and without separators of thousands, such as 1234.5", text))
+			e.rejectEntry(s, one, column, fmt.Sprintf("%q is not a number; use a decimal point and no thousands separators, such as 1234.5", text))
 		}
 		return text
 	})
 }
 
-// eachNumber replaces the cells of columns of numbers.
+// eachNumber replaces the cells of numeric columns.
 func (e *expansion) eachNumber(s *series, read func(one *entry, column, text string) string) {
 	for k, p := range s.columns {
 		if p == nil || !p.TakesNumbers() {

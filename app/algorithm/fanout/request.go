@@ -1,6 +1,6 @@
-// Package fanout makes the rows of a batch: one for each file of a folder, each
-// record of a FASTA file, or each line of a table. It reads uploads through an
-// interface and converts text by the parameters of the algorithm.
+// Package fanout creates the jobs of a batch: one for each file of a folder, record of a
+// FASTA file, or line of a table. It reads uploads through an interface and converts text
+// according to the algorithm's parameters.
 package fanout
 
 import (
@@ -17,33 +17,33 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Member is the member of a submission that asks for rows.
+// Member is the member of a submission that requests a batch.
 const Member = "fanOut"
 
-// AllColumns stands where the name of a setting does, for all columns of a table.
+// AllColumns takes the place of a setting's name and means all columns of a table.
 const AllColumns = "*"
 
-// Request says how the rows are made. If there are several sources, each row takes
-// the next of all of them.
+// Request describes how to create the jobs. With several sources, job i takes entry i of
+// each.
 type Request struct {
 	Sources  []Source          // sorted by setting
-	Settings *strictjson.Value // what all rows have, an object; nil: nothing
+	Settings *strictjson.Value // settings shared by all jobs, an object; nil if none
 }
 
-// Source is where the values of a setting come from, or those of all settings that
-// are columns of a table.
+// Source provides the values of one setting, or of every setting that is a column of a
+// table.
 type Source struct {
 	Setting string // or AllColumns
 	Kind    Kind
-	Ref     string // of an upload or a result, as settings name it; of a folder, its name
-	Pattern string // of file names
-	Text    []byte // of a table that is the body of the request; there is no Ref then
+	Ref     string // upload or result, in the notation of settings; or the name of a folder
+	Pattern string // for file names
+	Text    []byte // content of a table sent as the request body, which has no Ref
 }
 
 // Kind is a kind of source.
 type Kind string
 
-// The kinds of sources, as they are written before a colon.
+// Kinds of sources; the value is the prefix before the colon.
 const (
 	Folder Kind = "folder"
 	FASTA  Kind = "fasta"
@@ -53,8 +53,8 @@ const (
 
 var kinds = []string{string(Folder), string(FASTA), string(CSV), string(TSV)}
 
-// Sent returns the request of a table that is the body itself.
-func Sent(text []byte, tabs bool) Request {
+// FromBody returns the request for a table sent as the body.
+func FromBody(text []byte, tabs bool) Request {
 	kind := CSV
 	if tabs {
 		kind = TSV
@@ -65,10 +65,11 @@ func Sent(text []byte, tabs bool) Request {
 	return Request{Sources: []Source{{Setting: AllColumns, Kind: kind, Text: text}}}
 }
 
-// IsSent reports whether the request is a table that is the body itself.
-func (r *Request) IsSent() bool { return len(r.Sources) == 1 && r.Sources[0].Text != nil }
+// IsBody reports whether the request is a table sent as the body.
+func (r *Request) IsBody() bool { return len(r.Sources) == 1 && r.Sources[0].Text != nil }
 
-// ReadRequest reads the member of a submission. Paths of faults begin with its name.
+// ReadRequest reads the fanOut member of a submission. Paths of errors begin with its
+// name.
 func ReadRequest(v *strictjson.Value) (Request, []fault.Field) {
 	var r Request
 	var faults []fault.Field
@@ -78,7 +79,7 @@ func ReadRequest(v *strictjson.Value) (Request, []fault.Field) {
 	for _, m := range v.Members {
 		switch {
 		case m.Name != "each" && m.Name != "settings":
-			fail("unknown", fmt.Sprintf("unknown member %q; known are each, settings", m.Name), m.Name)
+			fail("unknown", fmt.Sprintf("unknown member %q; use each or settings", m.Name), m.Name)
 		case m.Name == "settings" && m.Value.Kind == strictjson.Null:
 		case m.Value.Kind != strictjson.Object:
 			fail("type", fmt.Sprintf("use an object, not %v", m.Value.Kind), m.Name)
@@ -89,7 +90,7 @@ func ReadRequest(v *strictjson.Value) (Request, []fault.Field) {
 		}
 	}
 	if v.Member("each") == nil {
-		fail("missing", `this member is required: say what each row takes, such as {"ligand": "folder:ligands/*.sdf"}`, "each")
+		fail("missing", `this member is required: specify the source of each job's values, such as {"ligand": "folder:ligands/*.sdf"}`, "each")
 	}
 	r.findRepeated(fail)
 	return r, faults
@@ -117,16 +118,16 @@ func (r *Request) readEach(v *strictjson.Value, fail func(kind, msg string, loc 
 	}
 }
 
-// findRepeated finds settings that all rows have and each row has too.
+// findRepeated reports settings given both for all jobs and for each job.
 func (r *Request) findRepeated(fail func(kind, msg string, loc ...any)) {
 	for _, s := range r.Sources {
 		if r.Settings != nil && r.Settings.Member(s.Setting) != nil {
-			fail("value", "each gives this setting already: leave it out here or there", "settings", s.Setting)
+			fail("value", "this setting is also given in each: remove one of the two", "settings", s.Setting)
 		}
 	}
 }
 
-// parseSource reads kind:what. The message says what is wrong, "" if nothing.
+// parseSource parses kind:reference. It returns an error message, or "" if valid.
 func parseSource(setting, text string) (Source, string) {
 	kind, what, found := strings.Cut(naming.Composed(text), ":")
 	s := Source{Setting: setting, Kind: Kind(kind), Ref: what}
@@ -137,17 +138,17 @@ func parseSource(setting, text string) (Source, string) {
 		}
 		return s, "write folder:<folder>/<pattern>, fasta:<file>, csv:<file> or tsv:<file>"
 	case setting == AllColumns && s.Kind != CSV && s.Kind != TSV:
-		return s, fmt.Sprintf("%q stands for the columns of a table, csv:<file> or tsv:<file>; name the setting", AllColumns)
-	case what == "":
-		return s, fmt.Sprintf("name the file, as %s:<folder>/<filename>, a fileId or job:<jobName>/<path>", kind)
+		return s, fmt.Sprintf("%q means the columns of a table, csv:<file> or tsv:<file>; for other sources, name the setting", AllColumns)
 	case s.Kind == Folder:
 		return s, s.splitPattern()
+	case what == "":
+		return s, fmt.Sprintf("%s: must be followed by a file: <folder>/<filename>, a fileId or job:<jobName>/<path>", kind)
 	}
 	return s, ""
 }
 
-// splitPattern splits a folder from the pattern of its files' names. Without one,
-// the files are all.
+// splitPattern splits a folder from the pattern for its file names. The default pattern
+// matches all files.
 func (s *Source) splitPattern() string {
 	i := strings.LastIndexByte(s.Ref, '/')
 	if i < 0 {
@@ -155,13 +156,13 @@ func (s *Source) splitPattern() string {
 	}
 	s.Ref, s.Pattern = s.Ref[:i], cmp.Or(s.Ref[i+1:], "*")
 	if strings.ContainsAny(s.Ref, "*?[") {
-		return "use *, ? and [ ] in the names of files only, not of folders"
+		return "use *, ? and [ ] only in file names, not in folder names"
 	}
 	if msg := naming.CheckFolder(s.Ref); msg != "" {
 		return "folder: " + msg
 	}
 	if _, err := path.Match(s.Pattern, ""); err != nil {
-		return fmt.Sprintf(`%q is no pattern: use * for any characters, ? for one, [a-z] for one of these`, s.Pattern)
+		return fmt.Sprintf(`%q is not a valid pattern: use * for any characters, ? for one, [a-z] for a range`, s.Pattern)
 	}
 	return ""
 }

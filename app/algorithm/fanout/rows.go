@@ -9,10 +9,10 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// memberBytes is about what a member takes of memory, apart from its text.
+// memberBytes is the approximate memory used by a member, apart from its text.
 const memberBytes = 64
 
-// fillRows makes the rows of sources that fit one another.
+// fillRows builds the jobs from sources of equal length.
 func (r *Rows) fillRows() error {
 	n := len(r.all[0].entries)
 	r.Settings, r.Sources = make([]*strictjson.Value, n), make([]string, n)
@@ -25,7 +25,7 @@ func (r *Rows) fillRows() error {
 		}
 		taken := len(v.Raw) + memberBytes*len(v.Members)
 		if size += taken; size > maxBytes {
-			r.fault([]any{Member}, "value", fmt.Sprintf("the settings of all rows take more than %d MiB; put what rows share into a file, or submit several batches", maxBytes>>20))
+			r.fault([]any{Member}, "value", fmt.Sprintf("the settings of all jobs exceed %d MiB; put shared values into a file, or submit several batches", maxBytes>>20))
 			return nil
 		}
 		if err := r.files.Reserve(int64(taken)); err != nil {
@@ -36,7 +36,7 @@ func (r *Rows) fillRows() error {
 	return nil
 }
 
-// origin says what a row is made of.
+// origin describes what a job is made from.
 func (r *Rows) origin(row int) string {
 	parts := make([]string, len(r.all))
 	for k, s := range r.all {
@@ -45,7 +45,7 @@ func (r *Rows) origin(row int) string {
 	return strings.Join(parts, ", ")
 }
 
-// row returns the settings of one row, nil if a source of it is faulty.
+// row returns the settings of one job, nil if one of its source entries is invalid.
 func (r *Rows) row(i int) *strictjson.Value {
 	v := &strictjson.Value{Kind: strictjson.Object, Raw: []byte{'{'}}
 	add := func(name string, value *strictjson.Value) {
@@ -82,9 +82,9 @@ func (s *series) value(p *algorithm.Parameter, text string) *strictjson.Value {
 	return p.FromText(text)
 }
 
-// PlaceFault puts a fault of a row's settings where the caller can fix it. It reports
-// false if the same was reported for another row already.
-func (r *Rows) PlaceFault(row int, f fault.Field) (fault.Field, bool) {
+// LocateFault moves an error in a job's settings to where the caller can fix it. It
+// returns false if the same error was already reported for another job.
+func (r *Rows) LocateFault(row int, f fault.Field) (fault.Field, bool) {
 	name := ""
 	if len(f.Loc) > 0 {
 		name, _ = f.Loc[0].(string)
@@ -99,8 +99,8 @@ func (r *Rows) PlaceFault(row int, f fault.Field) (fault.Field, bool) {
 		return s.placeFault(s.entries[row], "", f), true
 	}
 	loc := []any{Member, "settings"}
-	if r.request.IsSent() {
-		loc = []any{1} // a column that is missing in the first line
+	if r.request.IsBody() {
+		loc = []any{1} // the column is missing from the header
 	}
 	f.Loc = append(loc, f.Loc...)
 	key := fmt.Sprint(f.Loc, f.Msg)
@@ -109,7 +109,7 @@ func (r *Rows) PlaceFault(row int, f fault.Field) (fault.Field, bool) {
 	return f, first
 }
 
-// hasSetting reports whether a source gives a setting.
+// hasSetting reports whether the source provides a setting.
 func (s *series) hasSetting(name string) bool {
 	for _, p := range s.columns {
 		if p != nil && p.Name == name {
@@ -119,8 +119,8 @@ func (s *series) hasSetting(name string) bool {
 	return false
 }
 
-// placeFault puts a fault of an entry: at its line and column, or at the setting with
-// what the entry is.
+// placeFault moves an error to the line and column of an entry, or to the setting with
+// the entry's origin.
 func (s *series) placeFault(e entry, setting string, f fault.Field) fault.Field {
 	if s.Kind == CSV || s.Kind == TSV {
 		return s.within(e.line, setting, f)
@@ -129,7 +129,7 @@ func (s *series) placeFault(e entry, setting string, f fault.Field) fault.Field 
 	return f
 }
 
-// within puts a fault at a line of a source and a column of it, if there are any.
+// within moves an error to a line and column of the source, if given.
 func (s *Source) within(line int, column string, f fault.Field) fault.Field {
 	f.Loc = s.at()
 	switch {
@@ -143,7 +143,8 @@ func (s *Source) within(line int, column string, f fault.Field) fault.Field {
 	return f
 }
 
-// at returns where a source stands below the body; that of the body is the body.
+// at returns the path of the source relative to the body, which is empty if the source is
+// the body.
 func (s *Source) at() []any {
 	if s.Text != nil {
 		return []any{}
@@ -151,7 +152,7 @@ func (s *Source) at() []any {
 	return []any{Member, "each", s.Setting}
 }
 
-// addFault records what is wrong in a source.
+// addFault records an error in a source.
 func (e *expansion) addFault(s *series, line int, column, msg string) {
 	e.faults = append(e.faults, s.within(line, column, fault.Field{Msg: msg, Type: "value"}))
 }

@@ -18,7 +18,7 @@ func utf16Of(text string, order binary.AppendByteOrder) string {
 	return string(b)
 }
 
-// windowsOf encodes letters below U+0100 as Windows-1252 does.
+// windowsOf encodes characters below U+0100 as Windows-1252.
 func windowsOf(text string) string {
 	var b []byte
 	for _, r := range text {
@@ -27,7 +27,8 @@ func windowsOf(text string) string {
 	return string(b)
 }
 
-// TestTablesAreReadAsSpreadsheetsSaveThem reads one table as people save and paste it.
+// TestTablesAreReadAsSpreadsheetsSaveThem reads the same table as saved or pasted from
+// various spreadsheets.
 func TestTablesAreReadAsSpreadsheetsSaveThem(t *testing.T) {
 	const (
 		english = "jobName,sequence,size,count\r\nKrüger,DSHAK,7.4,9\r\nb2,\"RHH\r\nGYK\",-0.1,12000\r\n"
@@ -65,20 +66,20 @@ func TestTablesAreReadAsSpreadsheetsSaveThem(t *testing.T) {
 	}
 }
 
-// TestNumbersWithSeveralReadingsAreFaults: no number is guessed.
+// A number with several readings is an error; the reading is never guessed.
 func TestNumbersWithSeveralReadingsAreFaults(t *testing.T) {
 	const (
-		two  = `[fanOut each * 2 size]: line 2, column "size": %q may be read as %s or as %s; write it without a separator of thousands, and a decimal as %s`
-		none = `[fanOut each * 2 size]: line 2, column "size": %q can't be read as a number; write it with a decimal point and without separators of thousands, such as 1234.5`
+		two  = `[fanOut each * 2 size]: line 2, column "size": %q is ambiguous: it can mean %s or %s; omit thousands separators, or write a decimal as %s`
+		none = `[fanOut each * 2 size]: line 2, column "size": %q is not a number; use a decimal point and no thousands separators, such as 1234.5`
 	)
 	for _, tt := range []struct{ text, row, fault string }{
 		{"size;mode\n7,4;slow\n", `{"mode":"slow","size":74e-1}`, ""},
 		{"size;mode\n0,125;slow\n", `{"mode":"slow","size":125e-3}`, ""},
 		{"size;mode\n1234,125;slow\n", `{"mode":"slow","size":1234125e-3}`, ""},
 		{"size\tmode\n1,5e3\tslow\n", `{"mode":"slow","size":1500}`, ""},
-		{"size;sequence\n1;7,4\n", `{"sequence":"7,4","size":1}`, ""}, // a text
+		{"size;sequence\n1;7,4\n", `{"sequence":"7,4","size":1}`, ""}, // text column
 		{"size,mode\n1.234,slow\n", `{"mode":"slow","size":1234e-3}`, ""},
-		{"size;count\n1.234;1\n2.5;1\n", `{"count":1,"size":1234e-3}`, ""}, // 2.5 shows what the point is
+		{"size;count\n1.234;1\n2.5;1\n", `{"count":1,"size":1234e-3}`, ""}, // 2.5 proves the decimal point
 		{"size;mode\n1,234;slow\n", "", fmt.Sprintf(two, "1,234", "1.234", "1234", "1.2340")},
 		{"size;mode\n1.234;slow\n", "", fmt.Sprintf(two, "1.234", "1.234", "1234", "1.2340")},
 		{"size;mode\n1.234;slow\n2,5;slow\n", "", fmt.Sprintf(two, "1.234", "1.234", "1234", "1.2340")},

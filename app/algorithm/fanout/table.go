@@ -9,10 +9,10 @@ import (
 	"molrun/app/base/tables"
 )
 
-// nameColumn is the column that names the rows.
+// nameColumn is the column that contains the job names.
 const nameColumn = "jobName"
 
-// loadTable takes the columns of a table, all or the one of its setting.
+// loadTable reads the columns of a table: all of them, or the one for its setting.
 func (e *expansion) loadTable(s *series, text []byte) {
 	t := tables.ReadSheet(text, s.Kind == TSV, e.most)
 	for _, w := range t.Wrong {
@@ -56,14 +56,14 @@ func (e *expansion) takeColumn(s *series, columns []string) {
 	}
 }
 
-// column returns the parameter that a column of a table is for, nil if there is none.
+// column returns the parameter that a table column provides, nil if there is none.
 func (e *expansion) column(s *series, name string) *algorithm.Parameter {
-	at := append(s.at(), 1, name) // the first line, where columns are named
+	at := append(s.at(), 1, name) // line 1 is the header
 	switch {
-	case name == "" || name == nameColumn: // "" is reported
+	case name == "" || name == nameColumn: // "" is already reported
 		return nil
 	case e.request.given(name) > 1:
-		e.fault(at, "value", fmt.Sprintf("the column %q is for a setting that is given beside the table too; leave it out here or there", name))
+		e.fault(at, "value", fmt.Sprintf("the setting of column %q is also given outside the table: remove one of the two", name))
 		return nil
 	}
 	return e.parameter(at, fmt.Sprintf("column %q: ", name), name)

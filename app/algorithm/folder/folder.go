@@ -1,10 +1,10 @@
-// Package folder reads the folders that algorithms bring: scripts, force fields, example
-// inputs. It lists them, keeps copies of them by digest, so that a job continues with what it
-// was submitted with, and removes copies that no job needs.
+// Package folder reads the folders of algorithms, which contain scripts, force fields and
+// example inputs. It lists their files, keeps copies by digest so that a job continues to
+// use the files with which it was submitted, and removes copies that no job needs.
 //
-// It also carries folders and files, such as weights and databases, in one tar archive to a
-// machine without a network (Write, Unpack). Files are read and written once, as a stream. The
-// last member of an archive lists them with their SHA-256.
+// It also packs folders and files, such as weights and databases, into a tar archive for
+// a machine without a network (WriteArchive, Unpack). Files are read and written once, as
+// a stream. The last member of an archive lists them with their SHA-256.
 package folder
 
 import (
@@ -19,38 +19,38 @@ import (
 	"strings"
 )
 
-// Main is the file that makes a folder that of an algorithm.
+// Main is the name of the file that makes a folder an algorithm.
 const Main = "algorithm.toml"
 
-// Examples is the folder below that has the files which an example names.
+// Examples is the subfolder with the files that an example refers to.
 const Examples = "example"
 
-// What a folder may hold. Larger things belong to the machine.
+// Limits of a folder. Anything larger should be installed on the machine.
 const (
 	MaxFiles = 1000
 	MaxBytes = 64 << 20
-	maxName  = 255 // bytes of a path
+	maxName  = 255 // bytes in a path
 )
 
 // File is one file of a folder.
 type File struct {
-	Path       string // below the folder, with slashes
+	Path       string // relative to the folder, with slashes
 	Executable bool
 	Size       int64
 	SHA256     string // hex
 }
 
-// Folder is all that an algorithm brings.
+// Folder is the folder of an algorithm.
 type Folder struct {
-	Files  []File // sorted by path, Main among them
-	Digest string // of the algorithm: hex SHA-256 of its file's text and of the list
+	Files  []File // sorted by path, including Main
+	Digest string // of the algorithm: hex SHA-256 of its file's text and the list
 
-	from  fs.FS  // nil: only copies are left
-	store *Store // nil: none are made
+	from  fs.FS  // nil if only copies remain
+	store *Store // nil if no copies are made
 }
 
-// ReadFolder lists a folder. It leaves out names that begin with a dot, and __pycache__. What it
-// can't take comes back in sentences.
+// ReadFolder lists a folder. It skips __pycache__ and names that begin with a dot. wrong
+// lists errors in the folder.
 func ReadFolder(from fs.FS) (f *Folder, wrong []string, err error) {
 	f = &Folder{from: from}
 	total := int64(0)
@@ -88,17 +88,17 @@ func ReadFolder(from fs.FS) (f *Folder, wrong []string, err error) {
 	return f, wrong, err
 }
 
-// readFile reads one file. What is wrong with it comes back in a sentence.
+// readFile reads one file. wrong is an error in the file.
 func readFile(from fs.FS, name string) (f File, wrong string, err error) {
 	switch info, err := fs.Stat(from, name); {
 	case len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return f, fmt.Sprintf("the folder has a file %.300q: use at most %d bytes and no control characters in names", name, maxName), nil
 	case errors.Is(err, fs.ErrNotExist):
-		return f, fmt.Sprintf("%s is a link to nothing: replace it by a file", name), nil
+		return f, fmt.Sprintf("%s is a broken link: replace it with a file", name), nil
 	case err != nil:
 		return f, fmt.Sprintf("%s can't be used (%v): a link must stay within the folder", name, err), nil
 	case !info.Mode().IsRegular():
-		return f, fmt.Sprintf("%s is no regular file: remove it from the folder", name), nil
+		return f, fmt.Sprintf("%s is not a regular file: remove it from the folder", name), nil
 	default:
 		f.Executable = info.Mode()&0o111 != 0
 	}
@@ -119,18 +119,18 @@ func readFile(from fs.FS, name string) (f File, wrong string, err error) {
 	return f, "", errors.Join(err, in.Close())
 }
 
-// Source returns the files of the folder; nil if only copies are left.
+// Source returns the files of the folder, nil if only copies remain.
 func (f *Folder) Source() fs.FS { return f.from }
 
-// Name returns the digest, "" if there is no folder.
-func (f *Folder) Name() string {
+// DigestOrEmpty returns the digest, "" if there is no folder.
+func (f *Folder) DigestOrEmpty() string {
 	if f == nil {
 		return ""
 	}
 	return f.Digest
 }
 
-// Named returns a file of the folder, nil if it has none of that path.
+// Named returns the file with this path, nil if there is none.
 func (f *Folder) Named(name string) *File {
 	if f == nil {
 		return nil
@@ -142,12 +142,12 @@ func (f *Folder) Named(name string) *File {
 	return &f.Files[i]
 }
 
-// Has reports whether the folder has a file or a folder of this path.
+// Has reports whether the folder contains a file or folder with this path.
 func (f *Folder) Has(name string) bool {
 	return f.Named(name) != nil || f != nil && slices.ContainsFunc(f.Files, func(file File) bool { return strings.HasPrefix(file.Path, name+"/") })
 }
 
-// Under returns the names of the files in a folder below, in order.
+// Under returns the sorted names of the files directly in a subfolder.
 func (f *Folder) Under(dir string) []string {
 	var names []string
 	if f == nil {
@@ -161,8 +161,8 @@ func (f *Folder) Under(dir string) []string {
 	return names
 }
 
-// ReadFile reads a file where the folder was read from. It fails if the file is another by
-// now.
+// ReadFile reads a file from where the folder was read. It fails if the file has changed
+// since.
 func (f *Folder) ReadFile(name string) ([]byte, error) {
 	file := f.Named(name)
 	if file == nil || f.from == nil {

@@ -17,7 +17,7 @@ import (
 
 const main = "format = 1\n"
 
-// written is a folder with files, of which those that end in .sh may be run.
+// written creates a folder with files. Files that end in .sh are executable.
 func written(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func written(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// read reads the folder at a path, without links that lead out.
+// readDir reads the folder at a path, without following links that lead out of it.
 func readDir(t *testing.T, dir string) (*Folder, []string) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -96,14 +96,14 @@ func TestFolderRefusesWhatItCannotKeep(t *testing.T) {
 	t.Parallel()
 	outside := written(t, map[string]string{"secret": "s"})
 	for says, add := range map[string]func(dir string) error{
-		"link must stay within": func(dir string) error { return os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "l")) },
-		"is a link to nothing":  func(dir string) error { return os.Symlink("absent", filepath.Join(dir, "l")) },
-		"l is no regular file":  func(dir string) error { return os.Symlink("lib", filepath.Join(dir, "l")) },
-		"no control characters": func(dir string) error { return os.WriteFile(filepath.Join(dir, "a\nb"), nil, 0o600) },
-		"has more than 64 MiB":  func(dir string) error { return os.Truncate(filepath.Join(dir, "lib/a.py"), MaxBytes+1) },
-		"more than 1000 files":  func(dir string) error { return manyFiles(dir, MaxFiles) },
-		"can't be read":         func(dir string) error { return os.Chmod(filepath.Join(dir, "lib/a.py"), 0) },
-		"up.sh can't be used (": func(dir string) error { return os.Symlink("../x", filepath.Join(dir, "up.sh")) },
+		"link must stay within":   func(dir string) error { return os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "l")) },
+		"is a broken link":        func(dir string) error { return os.Symlink("absent", filepath.Join(dir, "l")) },
+		"l is not a regular file": func(dir string) error { return os.Symlink("lib", filepath.Join(dir, "l")) },
+		"no control characters":   func(dir string) error { return os.WriteFile(filepath.Join(dir, "a\nb"), nil, 0o600) },
+		"has more than 64 MiB":    func(dir string) error { return os.Truncate(filepath.Join(dir, "lib/a.py"), MaxBytes+1) },
+		"more than 1000 files":    func(dir string) error { return manyFiles(dir, MaxFiles) },
+		"can't be read":           func(dir string) error { return os.Chmod(filepath.Join(dir, "lib/a.py"), 0) },
+		"up.sh can't be used (":   func(dir string) error { return os.Symlink("../x", filepath.Join(dir, "up.sh")) },
 	} {
 		if says == "can't be read" && os.Getuid() == 0 {
 			continue
@@ -190,7 +190,7 @@ func TestJobsKeepTheFolder(t *testing.T) {
 		t.Errorf("%s, %v", other, err)
 	}
 
-	// A stored definition finds the copy, also one that a restore has given other modes.
+	// A stored definition finds the copy, even if a restore changed its modes.
 	_, stored, err := Split(f.Append([]byte(main)))
 	must.OK(t, err)
 	stored.KeepIn(kept)
@@ -200,7 +200,7 @@ func TestJobsKeepTheFolder(t *testing.T) {
 	}
 	wantMode("run.sh", 0o555)
 
-	// Another machine's copy is made of this one.
+	// A copy for another machine is made from this copy.
 	shared := NewStore(t.TempDir())
 	there, err := shared.KeepCopy(stored)
 	must.OK(t, err)
@@ -238,7 +238,7 @@ func TestDamagedCopyIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestSweepLeavesWhatIsUsedOrNew(t *testing.T) {
+func TestGarbageCollectionKeepsUsedAndNew(t *testing.T) {
 	t.Parallel()
 	s := NewStore(filepath.Join(t.TempDir(), "algorithms"))
 	if n, err := s.CollectGarbage(nil); n != 0 || err != nil {

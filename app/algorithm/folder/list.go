@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// heading begins the list of a folder's files, which follows the text of the algorithm file
-// as comments. The digest of both is that of the algorithm.
+// heading starts the list of a folder's files, which is appended to the algorithm file as
+// comments. The digest of both together is the digest of the algorithm.
 const heading = "# molrun: files of this algorithm's folder"
 
-// HasList reports whether the text of an algorithm file has a list, which molrun alone writes.
+// HasList reports whether an algorithm file contains a list of files. Only molrun writes
+// such lists.
 func HasList(text []byte) bool { return bytes.Contains(text, []byte("\n"+heading+"\n")) }
 
-// Append appends the list to the text of the algorithm file, and takes the digest of both.
+// Append appends the list to the text of the algorithm file, and sets Digest to the
+// digest of both.
 func (f *Folder) Append(text []byte) []byte {
 	b := append(bytes.Clone(text), "\n"+heading+"\n"...)
 	for _, file := range f.Files {
@@ -31,7 +33,7 @@ func (f *Folder) Append(text []byte) []byte {
 	return b
 }
 
-// Split undoes Append. The folder is nil where the text has no list.
+// Split undoes Append. The folder is nil if the text has no list.
 func Split(listed []byte) (text []byte, f *Folder, err error) {
 	text, list, found := bytes.Cut(listed, []byte("\n"+heading+"\n"))
 	if !found {

@@ -17,17 +17,17 @@ import (
 // manifestName is the last member of an archive.
 const manifestName = "MANIFEST.json"
 
-// Format of archives. Later ones are refused.
+// format is the version of the archive format. Other versions are rejected.
 const format = 1
 
 // Part is a file, or a folder with all files below it.
 type Part struct {
-	Name string // in the archive
+	Name string // path in the archive
 	From fs.FS
-	Root string // in From; "." for all of it
+	Root string // path in From; "." for all of it
 }
 
-// manifest lists the files of an archive, as they were read.
+// manifest lists the files of an archive as they were read.
 type manifest struct {
 	Format int     `json:"format"`
 	Files  []entry `json:"files"`
@@ -41,7 +41,8 @@ type entry struct {
 	Executable bool   `json:"executable,omitempty"`
 }
 
-// WriteArchive writes an archive of the parts. It returns the number of bytes of their files.
+// WriteArchive writes an archive of the parts. It returns the total size of their files
+// in bytes.
 func WriteArchive(ctx context.Context, w io.Writer, parts []Part) (total int64, err error) {
 	t, d := tar.NewWriter(w), digest.New()
 	m := manifest{Format: format}
@@ -74,18 +75,18 @@ func WriteArchive(ctx context.Context, w io.Writer, parts []Part) (total int64, 
 
 // addFile writes a file of a part.
 func addFile(ctx context.Context, d *digest.Digester, t *tar.Writer, p Part, name string) (e entry, err error) {
-	info, err := fs.Stat(p.From, name) // what a link leads to
+	info, err := fs.Stat(p.From, name) // follows links
 	if err != nil {
 		return e, err
 	}
 	if !info.Mode().IsRegular() {
-		return e, fmt.Errorf("%s of %s is no regular file, nor a link to one: remove it, or give its folder as an asset of its own", name, p.Name)
+		return e, fmt.Errorf("%s of %s is not a regular file or a link to one: remove it, or declare its folder as a separate asset", name, p.Name)
 	}
 	in, err := p.From.Open(name)
 	if err != nil {
 		return e, err
 	}
-	defer in.Close() // only read from
+	defer in.Close() // read-only
 	e = entry{Name: p.Name, Size: info.Size(), Executable: info.Mode()&0o111 != 0}
 	if name != p.Root {
 		e.Name = path.Join(p.Name, strings.TrimPrefix(strings.TrimPrefix(name, p.Root), "/"))
@@ -99,26 +100,26 @@ func addFile(ctx context.Context, d *digest.Digester, t *tar.Writer, p Part, nam
 	}
 	sum, n, err := d.Stream(ctx, t, io.LimitReader(in, e.Size))
 	if err == nil && n != e.Size {
-		err = fmt.Errorf("%s became shorter while it was read", name)
+		err = fmt.Errorf("%s was truncated while being read", name)
 	}
 	e.SHA256 = sum
 	return e, err
 }
 
-// checkName refuses names that could lead out of a part.
+// checkName rejects names that could lead out of a part, and names reserved for molrun.
 func checkName(name string) error {
 	if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") || len(name) > 1000 {
-		return fmt.Errorf("the archive has a file named %.200q, which leads elsewhere", name)
+		return fmt.Errorf("the archive has a file named %.200q, which is not a valid path", name)
 	}
 	for _, piece := range strings.Split(name, "/") {
 		if strings.HasPrefix(piece, ".molrun-") {
-			return fmt.Errorf("the archive has a file named %.200q, which molrun keeps for itself", name)
+			return fmt.Errorf("the archive has a file named %.200q, a name reserved for molrun", name)
 		}
 	}
 	return nil
 }
 
-// readManifest reads and checks the last member.
+// readManifest reads the last member and checks its format.
 func readManifest(r io.Reader) (m manifest, err error) {
 	d := json.NewDecoder(io.LimitReader(r, 64<<20))
 	d.DisallowUnknownFields()
@@ -126,10 +127,10 @@ func readManifest(r io.Reader) (m manifest, err error) {
 		return m, fmt.Errorf("the list of the archive can't be read: %w", err)
 	}
 	if m.Format != format {
-		return m, fmt.Errorf("the archive has format %d, and this molrun reads %d: update it", m.Format, format)
+		return m, fmt.Errorf("the archive has format %d, but this version of molrun reads %d: upgrade molrun", m.Format, format)
 	}
 	return m, nil
 }
 
-// errNoManifest says that an archive ends too early.
-var errNoManifest = errors.New("the archive is not whole: its list is missing at the end. Copy it again")
+// errNoManifest is the error for an archive that ends too early.
+var errNoManifest = errors.New("the archive is truncated: its manifest is missing. Copy it again")

@@ -17,7 +17,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// parts are an algorithm with a weight and a database, and a file at the top.
+// parts returns an algorithm with weights and a database, and a top-level file.
 func parts() []folder.Part {
 	from := fstest.MapFS{
 		"algorithm.toml":     {Data: []byte("type = \"t\"\n")},
@@ -41,7 +41,7 @@ func packed(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// below lists the files of a folder, with marks for those that may be run.
+// below lists the files of a folder, and marks executable ones.
 func below(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	_ = filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
@@ -58,7 +58,7 @@ func below(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestWhatIsPackedIsUnpacked(t *testing.T) {
+func TestPackAndUnpack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	archive := packed(t)
 	must.OK(t, folder.Unpack(t.Context(), bytes.NewReader(archive), dir))
@@ -69,14 +69,15 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	if text, _ := os.ReadFile(filepath.Join(dir, "assets", "db", "sequences.fa")); string(text) != ">a\nM\n" {
 		t.Errorf("a file has %q", text)
 	}
-	must.Fail(t, "once more", folder.Unpack(t.Context(), bytes.NewReader(archive), dir), "is there already")
+	must.Fail(t, "once more", folder.Unpack(t.Context(), bytes.NewReader(archive), dir), "already exists")
 	if got := below(t, filepath.Dir(dir)); len(got) != len(want) {
 		t.Errorf("afterwards: %q", got)
 	}
 }
 
-// TestNothingAppearsOfABrokenArchive cuts an archive anywhere, and changes its bytes.
-func TestNothingAppearsOfABrokenArchive(t *testing.T) {
+// TestBrokenArchiveLeavesNothing truncates an archive at various positions, and
+// corrupts bytes.
+func TestBrokenArchiveLeavesNothing(t *testing.T) {
 	archive := packed(t)
 	try := func(what string, broken io.Reader) {
 		t.Helper()
@@ -88,7 +89,7 @@ func TestNothingAppearsOfABrokenArchive(t *testing.T) {
 			t.Errorf("%s: left %q", what, got)
 		}
 	}
-	for n := 0; n < len(archive)-1024; n += 1777 { // tar ends with 1024 zeros
+	for n := 0; n < len(archive)-1024; n += 1777 { // tar ends with 1024 zero bytes
 		try("cut", bytes.NewReader(archive[:n]))
 	}
 	try("cut before the list", bytes.NewReader(archive[:bytes.Index(archive, []byte("MANIFEST.json"))]))
@@ -104,7 +105,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is broken") }
 
-// TestHostileArchivesAreRefused: no file gets out of the folder.
+// No file must be written outside the folder.
 func TestHostileArchivesAreRefused(t *testing.T) {
 	for name, headers := range map[string][]tar.Header{
 		"a way out":      {{Name: "algorithm/../../evil"}},
@@ -130,7 +131,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		}
 		must.OK(t, w.Close())
 		dir := t.TempDir()
-		if err := folder.Unpack(t.Context(), &b, filepath.Join(dir, "new")); err == nil || strings.Contains(err.Error(), "not whole") {
+		if err := folder.Unpack(t.Context(), &b, filepath.Join(dir, "new")); err == nil || strings.Contains(err.Error(), "is truncated") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := below(t, dir); len(got) > 0 {
@@ -142,14 +143,14 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	}
 }
 
-// TestSparseFilesAreRefused: a few bytes of an archive must not fill the disk.
+// A few bytes of an archive must not fill the disk.
 func TestSparseFilesAreRefused(t *testing.T) {
 	const hole = 1 << 20
 	records := func(pairs ...string) string {
 		text := ""
 		for i := 0; i < len(pairs); i += 2 {
 			record := " " + pairs[i] + "=" + pairs[i+1] + "\n"
-			n := len(record) + 2 // all of these have two digits
+			n := len(record) + 2 // all of these lengths have two digits
 			text += strconv.Itoa(n) + record
 		}
 		return text
@@ -165,7 +166,7 @@ func TestSparseFilesAreRefused(t *testing.T) {
 		must.OK(t, w.WriteHeader(&tar.Header{Name: "sparse", Typeflag: tar.TypeReg, Mode: 0o644}))
 		must.OK(t, w.Close())
 		archive := b.Bytes()
-		archive[156] = tar.TypeXHeader // tar's writer makes none of these
+		archive[156] = tar.TypeXHeader // archive/tar can't write this type
 		sum := 0
 		copy(archive[148:], "        ")
 		for _, c := range archive[:512] {
@@ -194,7 +195,7 @@ func TestOnlyFilesArePacked(t *testing.T) {
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
 	_, err := folder.WriteArchive(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}})
-	must.Fail(t, "a link to a folder", err, "folder of algorithm is no regular file")
+	must.Fail(t, "a link to a folder", err, "folder of algorithm is not a regular file")
 	must.OK(t, os.Remove(filepath.Join(dir, "folder")))
 	if n, err := folder.WriteArchive(t.Context(), io.Discard, []folder.Part{{"algorithm", os.DirFS(dir), "."}}); err != nil || n != 2 {
 		t.Errorf("a link to a file: %d bytes, %v", n, err)

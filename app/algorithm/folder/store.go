@@ -17,48 +17,49 @@ import (
 	"molrun/app/base/durable"
 )
 
-// Why a folder can't be used.
+// Errors for folders that can't be used.
 var (
-	ErrGone    = errors.New("the files that the algorithm had then are no longer kept")
+	ErrGone    = errors.New("that version of the algorithm's files is no longer stored")
 	ErrChanged = errors.New("the file has changed since the service read it: restart the service")
 )
 
-// keptAtLeast is how long a copy stays that no job needs. One may be about to be queued.
+// keptAtLeast is how long an unused copy is kept, since a job that needs it could be
+// about to be queued.
 const keptAtLeast = 24 * time.Hour
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Store keeps copies of folders, each in a directory named after its digest. Programs are
-// not to change them: directories and files are read-only.
+// Store keeps copies of folders, each in a directory named after its digest. Directories
+// and files are read-only, so that programs do not change them.
 type Store struct {
 	dir string
-	mu  sync.Mutex // held while a copy is found, and while one is removed
+	mu  sync.Mutex // held while looking up or removing a copy
 }
 
-// NewStore returns the store in a directory, which is made when it is needed.
+// NewStore returns the store in a directory, which is created when needed.
 func NewStore(dir string) *Store { return &Store{dir: dir} }
 
-// KeepIn makes Path keep copies in a store.
+// KeepIn sets the store in which Path keeps copies.
 func (f *Folder) KeepIn(s *Store) {
 	if f != nil {
 		f.store = s
 	}
 }
 
-// Path returns the path of the folder's copy, which it makes if there is none. It is "" for
-// an algorithm without a folder.
+// Path returns the path of the folder's copy, creating it if necessary. It is "" for an
+// algorithm without a folder.
 func (f *Folder) Path() (string, error) {
 	switch {
 	case f == nil:
 		return "", nil
 	case f.store == nil:
-		return "", errors.New("no place to keep the algorithm's folder")
+		return "", errors.New("no store for the algorithm's folder")
 	}
 	return f.store.KeepCopy(f)
 }
 
-// original returns what a copy in a store is made of: the copy that the service keeps, or
-// for that one what it was read from.
+// original returns the source for a copy in store s: the copy in the folder's own store
+// or, for that copy, the files that were originally read.
 func (f *Folder) original(s *Store) (fs.FS, error) {
 	if f.store == s {
 		if f.from == nil {
@@ -73,9 +74,9 @@ func (f *Folder) original(s *Store) (fs.FS, error) {
 	return os.DirFS(dir), nil
 }
 
-// KeepCopy returns the path of a copy of the folder. An incomplete copy, as after a
-// restore, is completed; one is made if there is none. The error is ErrGone if nothing
-// is left to copy, ErrChanged if that is another by now.
+// KeepCopy returns the path of a copy of the folder. It creates the copy if necessary,
+// and completes one that is incomplete, as after a restore. The error is ErrGone if there
+// is no source to copy from, and ErrChanged if the source has changed.
 func (s *Store) KeepCopy(f *Folder) (string, error) {
 	dir := filepath.Join(s.dir, f.Digest)
 	if s.touch(dir) && f.isComplete(dir) {
@@ -94,7 +95,7 @@ func (s *Store) KeepCopy(f *Folder) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.isComplete(dir) { // another call has made it
+	if f.isComplete(dir) { // created by another call
 		return dir, removeTree(made)
 	}
 	if err := errors.Join(removeTree(dir), os.Rename(made, dir)); err != nil {
@@ -103,7 +104,7 @@ func (s *Store) KeepCopy(f *Folder) (string, error) {
 	return dir, durable.SyncFolder(s.dir)
 }
 
-// touch notes that the copy is needed now, and reports whether there is one.
+// touch marks a copy as needed now, and reports whether it exists.
 func (s *Store) touch(dir string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +112,8 @@ func (s *Store) touch(dir string) bool {
 	return os.Chtimes(dir, now, now) == nil
 }
 
-// isComplete reports whether a copy has all files. It gives them the modes that a restore from
-// a backup has not kept.
+// isComplete reports whether a copy has all files. It fixes modes that were lost when
+// restoring a backup.
 func (f *Folder) isComplete(dir string) bool {
 	for _, file := range f.Files {
 		name := filepath.Join(dir, filepath.FromSlash(file.Path))
@@ -143,7 +144,7 @@ func (f *Folder) copy(to string, from fs.FS) error {
 	for _, file := range f.Files {
 		name := filepath.Join(to, filepath.FromSlash(file.Path))
 		if !filepath.IsLocal(filepath.FromSlash(file.Path)) {
-			return fmt.Errorf("%q is no path below the folder", file.Path)
+			return fmt.Errorf("%q is not a path below the folder", file.Path)
 		}
 		if dir := filepath.Dir(name); dir != dirs[len(dirs)-1] {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -184,8 +185,8 @@ func (f *File) copy(to string, from fs.FS) error {
 	return errors.Join(err, out.Close())
 }
 
-// CollectGarbage removes copies that are not used and were not asked for in the last day, and what
-// a crash has left of new ones. An error of used keeps the copy.
+// CollectGarbage removes copies that are unused and were not requested in the last day,
+// and remains of new copies after a crash. A copy is kept if used returns an error.
 func (s *Store) CollectGarbage(used func(digest string) (bool, error)) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -201,7 +202,7 @@ func (s *Store) CollectGarbage(used func(digest string) (bool, error)) (removed 
 				continue
 			}
 		} else if e.Name()[0] != '.' {
-			continue // not ours
+			continue // not created by Store
 		}
 		done, failed := s.remove(e.Name())
 		if err = errors.Join(err, failed); done {
@@ -216,7 +217,7 @@ func (s *Store) isOld(name string) bool {
 	return err == nil && info.IsDir() && time.Since(info.ModTime()) > keptAtLeast
 }
 
-// remove removes a directory unless it has just been requested.
+// remove removes a directory unless it was requested in the meantime.
 func (s *Store) remove(name string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,13 +227,13 @@ func (s *Store) remove(name string) (bool, error) {
 	return true, removeTree(filepath.Join(s.dir, name))
 }
 
-// removeTree removes a directory although it is read-only.
+// removeTree removes a directory even if it is read-only.
 func removeTree(dir string) error {
 	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
 			return os.Chmod(name, 0o700)
 		}
 		return nil
-	}) // RemoveAll says what could not be done
+	}) // RemoveAll returns the error
 	return os.RemoveAll(dir)
 }

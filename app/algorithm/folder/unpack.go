@@ -17,18 +17,18 @@ import (
 	"molrun/app/base/durable"
 )
 
-// stagePrefix begins the names of what is not complete yet.
+// stagePrefix begins the names of staging folders.
 const stagePrefix = ".molrun-unpack-"
 
-// Unpack unpacks an archive into a folder, which must not be there yet. It appears when all of
-// the archive has arrived and is what its list says.
+// Unpack unpacks an archive into a new folder, which must not exist. The folder appears
+// only once the whole archive has been read and matches its manifest.
 func Unpack(ctx context.Context, r io.Reader, dir string) (err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(err, fmt.Errorf("%s is there already; name a new folder", dir))
+		return errors.Join(err, fmt.Errorf("%s already exists; choose a new folder", dir))
 	}
 	s, err := stageFor(dir)
 	if err != nil {
@@ -56,17 +56,17 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (err error) {
 type unpacking struct {
 	ctx      context.Context
 	digester *digest.Digester
-	content  string // folder where the files lie for now
+	content  string // staging folder for the files
 	found    map[string]entry
 }
 
-// staged is a folder next to the target, where files lie until they are complete.
+// staged is a folder next to the target that holds the files until they are complete.
 type staged struct {
 	dir  string
-	lock *os.File // as long as this process works on it
+	lock *os.File // held while this process uses the folder
 }
 
-// extract writes all files, and returns the list at the end.
+// extract writes all files, and returns the manifest at the end.
 func (u *unpacking) extract(r io.Reader) (m manifest, err error) {
 	for t := tar.NewReader(r); ; {
 		h, err := t.Next()
@@ -77,13 +77,13 @@ func (u *unpacking) extract(r io.Reader) (m manifest, err error) {
 			return m, fmt.Errorf("the archive can't be read: %w", err)
 		}
 		if isSparse(h) {
-			return m, fmt.Errorf("the archive has the sparse file %q, which molrun never packs: make it with `molrun pack`", h.Name)
+			return m, fmt.Errorf("the archive has the sparse file %q, which molrun pack never creates: create the archive with `molrun pack`", h.Name)
 		}
 		if h.Name == manifestName {
 			return readManifest(t)
 		}
 		if h.Typeflag != tar.TypeReg {
-			return m, fmt.Errorf("the archive has %q, which is no regular file", h.Name)
+			return m, fmt.Errorf("the archive has %q, which is not a regular file", h.Name)
 		}
 		if err := u.file(h, t); err != nil {
 			return m, err
@@ -91,8 +91,8 @@ func (u *unpacking) extract(r io.Reader) (m manifest, err error) {
 	}
 }
 
-// isSparse reports whether a file has holes, which take no bytes of the archive and all of the
-// disk. What is written of any other file is no longer than the archive.
+// isSparse reports whether a file has holes, which take no space in the archive but can
+// fill the disk. Any other file is no longer than the archive.
 func isSparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -127,7 +127,7 @@ func (u *unpacking) file(h *tar.Header, content io.Reader) error {
 	return err
 }
 
-// writeFile writes and syncs a file that is not there.
+// writeFile writes and syncs a new file.
 func (u *unpacking) writeFile(target string, mode fs.FileMode, content io.Reader) (e entry, err error) {
 	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -143,14 +143,14 @@ func (u *unpacking) writeFile(target string, mode fs.FileMode, content io.Reader
 	return e, errors.Join(err, f.Close())
 }
 
-// stageFor makes the folder where files lie until they are complete. What earlier unpackings
-// that were killed have left beside the target is removed.
+// stageFor creates the staging folder next to the target. It first removes the staging
+// folders of killed processes.
 func stageFor(target string) (s staged, err error) {
 	above := filepath.Dir(target)
 	if err := os.MkdirAll(above, 0o755); err != nil {
 		return s, err
 	}
-	if err := sweep(above); err != nil {
+	if err := removeStale(above); err != nil {
 		return s, err
 	}
 	s.dir = filepath.Join(above, stagePrefix+rand.Text())
@@ -161,7 +161,7 @@ func stageFor(target string) (s staged, err error) {
 	return s, err
 }
 
-// lock locks a folder, unless another process has.
+// lock locks a folder. It fails if another process has locked it.
 func lock(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -173,8 +173,8 @@ func lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes what interrupted unpackings have left in a folder.
-func sweep(above string) error {
+// removeStale removes the staging folders of interrupted unpackings.
+func removeStale(above string) error {
 	left, err := filepath.Glob(filepath.Join(above, stagePrefix+"*"))
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func sweep(above string) error {
 	for _, dir := range left {
 		f, err := lock(dir)
 		if err != nil {
-			continue // another process is at work
+			continue // in use by another process
 		}
 		if err := errors.Join(os.RemoveAll(dir), f.Close()); err != nil {
 			return err
@@ -191,20 +191,20 @@ func sweep(above string) error {
 	return nil
 }
 
-// compare holds the files that have arrived to the list.
+// compare checks the files against the manifest.
 func (u *unpacking) compare(m manifest) error {
 	if len(m.Files) != len(u.found) {
-		return fmt.Errorf("the archive has %d files, and its list %d: copy it again", len(u.found), len(m.Files))
+		return fmt.Errorf("the archive has %d files, but its manifest lists %d: copy it again", len(u.found), len(m.Files))
 	}
 	for _, want := range m.Files {
 		if got, ok := u.found[want.Name]; !ok || got != want {
-			return fmt.Errorf("%s is not what the archive's list says (size or SHA-256): copy the archive again", want.Name)
+			return fmt.Errorf("%s does not match the archive's manifest (size or SHA-256): copy the archive again", want.Name)
 		}
 	}
 	return nil
 }
 
-// syncAll makes the names below a folder durable.
+// syncAll syncs all directories below root.
 func syncAll(root string) error {
 	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {

@@ -1,10 +1,10 @@
 package placement
 
-// The executors.
+// Names of the executors.
 const (
 	Local = "local"
 	Slurm = "slurm"
 )
 
-// Any is the executor of an algorithm that runs anywhere.
+// Any is the executor of an algorithm that runs on any executor.
 const Any = "any"

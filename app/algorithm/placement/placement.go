@@ -1,5 +1,5 @@
-// Package placement describes what jobs need and where they go: resources,
-// executors, and partitions and options of a cluster.
+// Package placement describes the needs of jobs and where they run: resources, executors,
+// and partitions and options of a cluster.
 package placement
 
 import (
@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Placement says where on a cluster a task goes, besides its resources. The
-// cluster decides what is empty.
+// Placement selects where on a cluster a task runs, in addition to its resources. The
+// cluster decides about empty fields.
 type Placement struct {
 	Partition  string
 	Account    string
 	QOS        string
 	Constraint string
-	Options    []string // further options of sbatch, such as --exclusive or --nice=100
+	Options    []string // additional sbatch options, such as --exclusive or --nice=100
 }
 
-// Over returns p with its empty fields taken from base. An option replaces
-// base's option of the same name.
+// Over returns p with its empty fields filled in from base. An option replaces the option
+// of the same name in base.
 func (p Placement) Over(base Placement) Placement {
 	for _, field := range []struct{ own, base *string }{
 		{&p.Partition, &base.Partition},
@@ -53,8 +53,8 @@ var (
 	optionWord      = regexp.MustCompile(`^--[a-z][a-z0-9-]*(=[!-~]{1,255})?$`)
 )
 
-// Check returns the name of the first invalid field and what is wrong with it, ""
-// if all are valid.
+// Check returns the name of the first invalid field and an error message, "" if all are
+// valid.
 func (p Placement) Check() (field, msg string) {
 	for _, f := range []struct {
 		name, value string
@@ -66,7 +66,7 @@ func (p Placement) Check() (field, msg string) {
 		{"constraint", p.Constraint, placeConstraint},
 	} {
 		if f.value != "" && !f.pattern.MatchString(f.value) {
-			return f.name, fmt.Sprintf("%q is not what the cluster could call one", f.value)
+			return f.name, fmt.Sprintf("%q is not a valid name", f.value)
 		}
 	}
 	for _, word := range p.Options {
@@ -77,8 +77,8 @@ func (p Placement) Check() (field, msg string) {
 	return "", ""
 }
 
-// ownOptions are the options of sbatch that molrun sets itself, or that would
-// change what it can learn about a job.
+// ownOptions are the sbatch options that molrun sets itself, or that would change the
+// information it gets about a job.
 var ownOptions = []string{
 	"account", "array", "batch", "begin", "bb", "bbf", "chdir", "cluster", "cluster-constraint", "clusters", "comment",
 	"constraint", "cpus-per-gpu", "cpus-per-task", "deadline", "dependency", "error", "export", "export-file", "get-user-env",
@@ -89,22 +89,22 @@ var ownOptions = []string{
 	"version", "wait", "wrap",
 }
 
-// CheckOption says why an option may not be passed to sbatch, "" if it may.
-// sbatch accepts a prefix of an option's name, so a prefix is refused too.
+// CheckOption explains why an option must not be passed to sbatch, or returns "" if it is
+// allowed. sbatch accepts abbreviated option names, so prefixes are rejected, too.
 func CheckOption(word string) string {
 	if !optionWord.MatchString(word) {
-		return fmt.Sprintf("%q is no option; write --name or --name=value, without spaces", word)
+		return fmt.Sprintf("%q is not an option; write --name or --name=value, without spaces", word)
 	}
 	name := optionName(word)
 	for _, own := range ownOptions {
 		if strings.HasPrefix(own, name) {
-			return fmt.Sprintf("--%s is not for files to set, since molrun does it (--%s)", name, own)
+			return fmt.Sprintf("--%s can't be set here, because molrun sets it (--%s)", name, own)
 		}
 	}
 	return ""
 }
 
-// optionName returns the name of an option such as --nice=100.
+// optionName returns the name of an option: nice for --nice=100.
 func optionName(word string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
 	return name

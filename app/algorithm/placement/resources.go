@@ -7,28 +7,28 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Machine is where an algorithm may run. All zero stands for a machine of
-// unknown size, such as a cluster.
+// Machine describes where an algorithm can run. The zero value is a machine of unknown
+// size, such as a cluster.
 type Machine struct {
 	CPUs        int
 	MemoryBytes int64
 	GPUs        int
-	Local       bool // programs run on this machine, so that it can look for them
+	Local       bool // programs run on this machine, so their presence can be checked
 
-	// CountGPUs returns the number of GPUs where it can change; a very large number if it is
-	// unknown. Nil: GPUs says it.
+	// CountGPUs returns the current number of GPUs, if it can change; it returns a very
+	// large number if unknown. If CountGPUs is nil, GPUs is the number.
 	CountGPUs func() int
 
-	Site map[string]string // where the site has weights, databases and programs, by name
-	// NoSandbox says why programs run without a sandbox there, "" if they don't or it is
-	// not known. Nil is not known.
+	Site map[string]string // paths of weights, databases and programs at this site, by name
+	// NoSandbox explains why programs run without a sandbox there, or returns "" if they
+	// run in one or this is unknown. Nil means unknown.
 	NoSandbox func() string
-	// GPUMemory returns the bytes of the smallest GPU, 0 if that is not known. Nil is not
-	// known.
+	// GPUMemory returns the memory of the smallest GPU in bytes, 0 if unknown. Nil means
+	// unknown.
 	GPUMemory func() int64
-	// Lacks says which container images and environment modules are missing; nil: it
-	// is not known.
-	Lacks func(protocol.Sandbox) []string
+	// MissingEnvironment returns a message for each missing container image and environment module.
+	// Nil means unknown.
+	MissingEnvironment func(protocol.Sandbox) []string
 }
 
 // GPUCount returns the number of GPUs.
@@ -39,7 +39,7 @@ func (m Machine) GPUCount() int {
 	return m.CountGPUs()
 }
 
-// SandboxMissing calls NoSandbox.
+// SandboxMissing calls NoSandbox if it is set.
 func (m Machine) SandboxMissing() string {
 	if m.NoSandbox == nil {
 		return ""
@@ -47,11 +47,11 @@ func (m Machine) SandboxMissing() string {
 	return m.NoSandbox()
 }
 
-// Devices are the very CPUs and GPUs that a job has while it runs.
+// Devices are the specific CPUs and GPUs assigned to a running job.
 type Devices struct {
-	GPUs  []string `json:"gpus,omitempty"`  // as CUDA_VISIBLE_DEVICES names them
-	Cards []string `json:"cards,omitempty"` // the UUIDs of their cards, if any of them is an instance (MIG)
-	CPUs  []int    `json:"cpus,omitempty"`  // to which it is pinned; none: to no ones of its own
+	GPUs  []string `json:"gpus,omitempty"`  // as in CUDA_VISIBLE_DEVICES
+	Cards []string `json:"cards,omitempty"` // UUIDs of the physical GPUs, if any of GPUs is a MIG instance
+	CPUs  []int    `json:"cpus,omitempty"`  // CPUs to which the job is pinned; empty if not pinned
 }
 
 // Resources are what a job needs or a machine offers.
@@ -61,12 +61,12 @@ type Resources struct {
 	GPUs        int   `json:"gpus"`
 }
 
-// Max returns the larger amount of each.
+// Max returns the maximum of each resource.
 func (r Resources) Max(other Resources) Resources {
 	return Resources{max(r.CPUs, other.CPUs), max(r.MemoryBytes, other.MemoryBytes), max(r.GPUs, other.GPUs)}
 }
 
-// Text returns the resources in words.
+// Text describes the resources in words.
 func (r Resources) Text() string {
 	text := fmt.Sprintf("%s and %s of memory", unit.Count(r.CPUs, "CPU"), unit.Bytes(r.MemoryBytes))
 	if r.GPUs > 0 {
@@ -75,10 +75,10 @@ func (r Resources) Text() string {
 	return text
 }
 
-// Node is what a node offers to one job.
+// Node describes what a node offers to one job.
 type Node struct {
 	CPUs        int
 	MemoryBytes int64
 	GPUs        int
-	Seconds     int64 // a job's longest run time
+	Seconds     int64 // maximum run time of a job
 }

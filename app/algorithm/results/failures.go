@@ -13,7 +13,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// maxFailureText bounds the sentence that a known failure becomes.
+// maxFailureText limits the length of the message for a known failure.
 const maxFailureText = 1000
 
 // Failures are the [[failures]] of an algorithm, and Warnings its [[warnings]].
@@ -22,14 +22,14 @@ type (
 	Warnings []Known
 )
 
-// Known turns a pattern in a log into a sentence.
+// Known maps a log pattern to a message.
 type Known struct {
 	pattern *regexp.Regexp
-	message string // $1 stands for the first group
+	message string // $1 is the first group
 	lacks   Lack
 }
 
-// groupPattern finds $1, ${1} and $$ in the message of what is known.
+// groupPattern matches $1, ${1} and $$ in the message of a Known.
 var groupPattern = regexp.MustCompile(`\$(?:\$|\d+|\{\d+\})`)
 
 // ReadFailures reads [[failures]].
@@ -42,7 +42,7 @@ func readKnown(r *tomltree.Reader, tables string) (all []Known) {
 	for _, t := range r.Tables(r.Root, tables) {
 		f := Known{message: r.Text(t, "message"), lacks: Lack(r.Text(t, "lacks"))}
 		if n := t.Member("message"); n != nil && n.Kind == strictjson.String && strings.TrimSpace(f.message) == "" {
-			r.Mistakef(n.Line, "message must say what happened")
+			r.Errorf(n.Line, "message must say what happened")
 		}
 		n := t.Member("pattern")
 		if n == nil || n.Kind != strictjson.String {
@@ -53,7 +53,7 @@ func readKnown(r *tomltree.Reader, tables string) (all []Known) {
 		}
 		for _, ref := range groupPattern.FindAllString(f.message, -1) {
 			if group := groupNumber(ref); group > f.pattern.NumSubexp() {
-				r.Mistakef(t.Member("message").Line, "%s in message: pattern has %s", ref, unit.Count(f.pattern.NumSubexp(), "group"))
+				r.Errorf(t.Member("message").Line, "%s in message: pattern has %s", ref, unit.Count(f.pattern.NumSubexp(), "group"))
 			}
 		}
 		all = append(all, f)
@@ -73,9 +73,9 @@ func groupNumber(ref string) int {
 	return n
 }
 
-// Explain puts the end of a failed job's log into a sentence: that of the first
-// failure that matches, at its last match, and says what the job lacked according to it. ""
-// where none does.
+// Explain returns the message of the first known failure that matches the tail of a
+// failed job's log, for its last match, and what the job lacked according to it. The
+// message is "" if none matches.
 func (all Failures) Explain(logTail []byte) (message string, lacks Lack) {
 	for _, f := range all {
 		if matches := f.pattern.FindAllSubmatch(logTail, -1); len(matches) > 0 {
@@ -85,7 +85,7 @@ func (all Failures) Explain(logTail []byte) (message string, lacks Lack) {
 	return "", LacksNothing
 }
 
-// FindWarnings puts the end of a job's log into sentences: one for each match.
+// FindWarnings returns a message for each match in the tail of a job's log.
 func (all Warnings) FindWarnings(logTail []byte) (texts []string) {
 	for _, w := range all {
 		for _, groups := range w.pattern.FindAllSubmatch(logTail, -1) {
@@ -95,7 +95,7 @@ func (all Warnings) FindWarnings(logTail []byte) (texts []string) {
 	return texts
 }
 
-// explain puts the groups of a match into words.
+// explain inserts the groups of a match into the message.
 func (k *Known) explain(groups [][]byte) string {
 	text := groupPattern.ReplaceAllStringFunc(k.message, func(ref string) string {
 		if n := groupNumber(ref); n >= 0 {

@@ -14,17 +14,17 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// What is read of an output folder, and what is kept of a figure.
+// Limits on files read from the output folder, and on the text of a metric.
 const (
 	maxMetricsFile = 1 << 20
 	maxScannedFile = 16 << 20
 	maxFigureText  = 200
 )
 
-// ReadMetrics returns the figures of a run as one JSON object: what the program wrote
-// to metrics.json and what the metrics find in other files, which wins. Nil
-// stands for none. A file that cannot be read is a problem, not a failure of
-// the job.
+// ReadMetrics returns the metrics of a run as one JSON object: those that the program
+// wrote to metrics.json, and those found in other files, which take precedence. It
+// returns nil if there are none. A file that cannot be read is returned as a problem; it
+// does not fail the job.
 func (all Metrics) ReadMetrics(out fs.FS) (json.RawMessage, []string) {
 	members, problems := programMetrics(out)
 	in := &reading{out: out, tails: map[string][]byte{}, absent: map[string]bool{}}
@@ -52,13 +52,13 @@ func (all Metrics) ReadMetrics(out fs.FS) (json.RawMessage, []string) {
 	return strictjson.AppendPlainMembers(nil, sorted), problems
 }
 
-// scaled returns a figure times the metric's factor.
+// scaled multiplies a value by the metric's factor.
 func (m *Metric) scaled(v *strictjson.Value) *strictjson.Value {
 	f, err := strconv.ParseFloat(v.Text, 64)
 	if m.factor == 0 || v.Kind != strictjson.Number || err != nil {
 		return v
 	}
-	f, _ = strconv.ParseFloat(strconv.FormatFloat(f*m.factor, 'g', 15, 64), 64) // 0.57 times 100 is 57
+	f, _ = strconv.ParseFloat(strconv.FormatFloat(f*m.factor, 'g', 15, 64), 64) // so that 0.57 times 100 is 57
 	return number(f)
 }
 
@@ -95,7 +95,7 @@ func programMetrics(out fs.FS) (members map[string]*strictjson.Value, problems [
 	return members, nil
 }
 
-// figure returns a found text, as a number where it is one.
+// figure converts matched text to a number if possible.
 func figure(found []byte) *strictjson.Value {
 	text := strings.TrimSpace(string(found))
 	if v, err := strictjson.Parse([]byte(text)); err == nil && v.Kind == strictjson.Number {

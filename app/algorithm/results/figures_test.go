@@ -23,12 +23,12 @@ optional = { file = "log/tm.txt", pattern = 'x|no(thing)?' }
 rg = { title = "Rg", unit = "nm" }
 `
 
-// read returns a section of an algorithm file.
+// read parses a section of an algorithm file.
 func read[T any](t *testing.T, section func(*tomltree.Reader) T, text string) T {
 	t.Helper()
 	r := tomltree.Parse([]byte(text))
 	v := section(r)
-	if wrong := r.Mistakes(); len(wrong) > 0 {
+	if wrong := r.Errors(); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
 	return v
@@ -87,23 +87,23 @@ func TestOnlyTheEndOfALongFileIsRead(t *testing.T) {
 	}
 }
 
-// A program may leave anything, but nothing may block the service.
+// A program can leave anything in its output folder, but nothing must block the service.
 func TestFiguresIgnorePipesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, syscall.Mkfifo(filepath.Join(dir, "metrics.json"), 0o600))
 	must.OK(t, os.MkdirAll(filepath.Join(dir, "log", "tm.txt"), 0o700))
 	got, problems := read(t, ReadMetrics, resultsFile).ReadMetrics(os.DirFS(dir))
-	if got != nil || len(problems) != 2 || !strings.Contains(problems[0], "no regular file") {
+	if got != nil || len(problems) != 2 || !strings.Contains(problems[0], "not a regular file") {
 		t.Errorf("figures %s, problems %q", got, problems)
 	}
 }
 
-// Searching a long text in pieces finds what searching it whole finds.
+// Searching a long text piecewise must find the same as searching it whole.
 func TestLastMatchOfALongText(t *testing.T) {
 	line := "abcdefg hijklmn opqrstu\n"
 	tests := []struct {
 		name, pattern string
-		at            []int // bytes at which "step <offset>" stands on a line of its own
+		at            []int // offsets where "step <offset>" is on its own line
 	}{
 		{"at the start", `(?m)^(step \d+)$`, []int{0}},
 		{"at the start of the text only", `^(step \d+)`, []int{0, 30 << 10}},
@@ -114,7 +114,7 @@ func TestLastMatchOfALongText(t *testing.T) {
 	}
 	const size = 4 << 10
 	lengths := []int{size, size + 1, size + 2, size + 9} // little is left for the last piece
-	for shift := range 20 {                              // moves the borders of the pieces
+	for shift := range 20 {                              // shifts the boundaries of the pieces
 		lengths = append(lengths, 30<<10+shift*131)
 	}
 	for _, length := range lengths {

@@ -7,7 +7,7 @@ import (
 	"molrun/app/test/must"
 )
 
-func TestLackOfMemoryIsFoundAtTheEndOfTheLog(t *testing.T) {
+func TestOutOfMemoryIsDetected(t *testing.T) {
 	const torch = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB\n"
 	const other = traceback + "\n  File \"run.py\", line 3, in <module>\nKeyError: 'A'\n"
 	for _, tt := range []struct {

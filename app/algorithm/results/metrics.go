@@ -1,5 +1,5 @@
-// Package results reads what runs leave: the figures in their output folders and
-// the known failures in their logs.
+// Package results reads what runs produce: the metrics in their output folders and the
+// known failures in their logs.
 package results
 
 import (
@@ -14,41 +14,41 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// metricsFile is the file to which a program writes its own figures.
+// metricsFile is the file to which a program writes its own metrics.
 const metricsFile = "metrics.json"
 
 // Metrics are the [metrics] of an algorithm.
 type Metrics []Metric
 
-// Metric is one figure of a result and says how to show it. Without a file it
-// only describes a figure of metrics.json.
+// Metric is one metric of a result and describes how to show it. Without a file it only
+// describes a metric of metrics.json.
 type Metric struct {
 	Name   string `json:"name"`
 	Title  string `json:"title,omitempty"`
 	Unit   string `json:"unit,omitempty"`
-	Better string `json:"better,omitempty"` // higher, lower; "": none is the best
-	Rank   bool   `json:"rank,omitempty"`   // the tables of batches are sorted by it
+	Better string `json:"better,omitempty"` // higher or lower; "" if neither is better
+	Rank   bool   `json:"rank,omitempty"`   // tables of batches are sorted by it
 
-	// Same are the settings in which jobs have to agree so that their values compare.
+	// Same lists the settings that must be equal for jobs' values to be comparable.
 	Same []string `json:"same,omitempty"`
 
-	Digits *int64 `json:"digits,omitempty"` // to show behind the decimal point; nil: as many as there are
+	Digits *int64 `json:"digits,omitempty"` // decimal places to show; nil means all
 
-	ErrorOf string    `json:"errorOf,omitempty"` // the metric whose standard error this is
-	Group   string    `json:"group,omitempty"`   // the heading it has among all metrics; "": the first ones are the main ones
-	Reading []Reading `json:"reading,omitempty"` // what values mean, the lowest first
+	ErrorOf string    `json:"errorOf,omitempty"` // metric of which this is the standard error
+	Group   string    `json:"group,omitempty"`   // heading in the list of all metrics; "" for the leading main metrics
+	Reading []Reading `json:"reading,omitempty"` // interpretations of values, lowest first
 
-	factor float64 // of the figure; 0: as it is
-	source source  // nil: metrics.json
+	factor float64 // scale factor; 0 means none
+	source source  // nil means metrics.json
 }
 
-// Reading is what values of a metric mean.
+// Reading is the interpretation of a range of a metric's values.
 type Reading struct {
-	From  *float64 `json:"from,omitempty"` // the lowest of them; nil: the first reading, of all below the next
+	From  *float64 `json:"from,omitempty"` // lower bound; nil if first, for all values below the next reading
 	Words string   `json:"words"`
 }
 
-// namePattern is what the name of a metric may be.
+// namePattern matches valid metric names.
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
 // ReadMetrics reads [metrics].
@@ -60,14 +60,14 @@ func ReadMetrics(r *tomltree.Reader) Metrics {
 	all := Metrics{}
 	for _, m := range t.Members {
 		if !namePattern.MatchString(m.Name) {
-			r.Mistakef(m.Line, "%q is no name of a metric: use letters, digits and _", m.Name)
+			r.Errorf(m.Line, "%q is not a valid name for a metric: use letters, digits and _", m.Name)
 		}
 		if m.Value.Kind != strictjson.Object {
 			continue
 		}
 		metric := readMetric(r, m.Name, m.Value)
 		if before := all.Ranking(); before != nil && metric.Rank {
-			r.Mistakef(m.Value.Member("rank").Line, "%s has rank = true already: a table is sorted by one metric", before.Name)
+			r.Errorf(m.Value.Member("rank").Line, "%s already has rank = true: tables are sorted by one metric", before.Name)
 		}
 		all = append(all, metric)
 	}
@@ -75,7 +75,7 @@ func ReadMetrics(r *tomltree.Reader) Metrics {
 	return all
 }
 
-// checkErrors looks whether each error belongs to one metric, which has its unit.
+// checkErrors checks that each standard error belongs to one metric and has its unit.
 func checkErrors(r *tomltree.Reader, t *tomltree.Node, all Metrics) {
 	taken := map[string]string{}
 	for _, m := range all {
@@ -85,17 +85,17 @@ func checkErrors(r *tomltree.Reader, t *tomltree.Node, all Metrics) {
 		line, of := t.Member(m.Name).Member("error_of").Line, all.Named(m.ErrorOf)
 		switch {
 		case of == nil || of.ErrorOf != "":
-			r.Mistakef(line, "error_of must name another metric of this file, which is no error, got %q", m.ErrorOf)
+			r.Errorf(line, "error_of must name another metric of this file that is not itself an error, got %q", m.ErrorOf)
 		case of.Unit != m.Unit:
-			r.Mistakef(line, "the error %s must have the unit of %s, %q, got %q", m.Name, of.Name, of.Unit, m.Unit)
+			r.Errorf(line, "the error %s must have the unit of %s, %q, got %q", m.Name, of.Name, of.Unit, m.Unit)
 		case taken[m.ErrorOf] != "":
-			r.Mistakef(line, "%s has the error %s already", of.Name, taken[m.ErrorOf])
+			r.Errorf(line, "%s already has the error %s", of.Name, taken[m.ErrorOf])
 		}
 		taken[m.ErrorOf] = m.Name
 	}
 }
 
-// Named returns the metric of that name, nil if there is none.
+// Named returns the metric with this name, nil if there is none.
 func (all Metrics) Named(name string) *Metric {
 	for i := range all {
 		if all[i].Name == name {
@@ -105,7 +105,7 @@ func (all Metrics) Named(name string) *Metric {
 	return nil
 }
 
-// Ranking returns the metric by which tables are sorted, nil if there is none.
+// Ranking returns the metric that tables are sorted by, nil if there is none.
 func (all Metrics) Ranking() *Metric {
 	for i := range all {
 		if all[i].Rank {
@@ -115,8 +115,9 @@ func (all Metrics) Ranking() *Metric {
 	return nil
 }
 
-// Compares reports whether values of jobs compare that differ in these settings.
-func (m *Metric) Compares(varying []string) bool {
+// Comparable reports whether values are comparable between jobs that differ in the given
+// settings.
+func (m *Metric) Comparable(varying []string) bool {
 	return !slices.ContainsFunc(m.Same, func(name string) bool { return slices.Contains(varying, name) })
 }
 
@@ -138,12 +139,13 @@ func readMetric(r *tomltree.Reader, name string, t *tomltree.Node) Metric {
 		m.factor, _ = strconv.ParseFloat(n.Text, 64)
 	}
 	if m.source == nil && len(t.Members) == 0 {
-		r.Mistakef(t.Line, "the metric %q says nothing: give file and pattern, or a title, unit or better for a figure of %s", name, metricsFile)
+		r.Errorf(t.Line, "the metric %q is empty: give file and pattern, or a title, unit or better for a metric of %s", name, metricsFile)
 	}
 	return m
 }
 
-// readReading reads the meanings of values, each of which begins above the one before.
+// readReading reads the interpretations of values. Each lower bound must exceed the
+// previous one.
 func readReading(r *tomltree.Reader, t *tomltree.Node) (all []Reading) {
 	for i, n := range r.Tables(t, "reading") {
 		one := Reading{Words: r.Line(n, "words")}
@@ -153,14 +155,14 @@ func readReading(r *tomltree.Reader, t *tomltree.Node) (all []Reading) {
 			}
 		}
 		if i > 0 && (one.From == nil || all[i-1].From != nil && *one.From <= *all[i-1].From) {
-			r.Mistakef(n.Line, "reading must begin with the lowest values: each but the first needs a from above the one before")
+			r.Errorf(n.Line, "reading must list ranges in ascending order: each but the first needs a from above the previous one")
 		}
 		all = append(all, one)
 	}
 	return all
 }
 
-// IsPath reports whether p is a plain relative path of a file.
+// IsPath reports whether p is a plain relative file path.
 func IsPath(p string) bool {
 	return fs.ValidPath(p) && p != "." && filepath.IsLocal(p) && !strings.ContainsRune(p, 0)
 }

@@ -11,8 +11,8 @@ var (
 	absolutePath = regexp.MustCompile("(?:^|[\\s'\"`(=:<])(/[^\\s'\"`():;,<>*?]+)")
 )
 
-// MissingPath returns the absolute path of which a line of a program says that it is not
-// there, "" if it says so of none.
+// MissingPath returns the absolute path that a line of a program's output reports as
+// missing, "" if none.
 func MissingPath(line string) string {
 	if !missingWords.MatchString(line) {
 		return ""
@@ -22,7 +22,7 @@ func MissingPath(line string) string {
 		return ""
 	}
 	name := found[0][1]
-	if len(found) == 2 && strings.HasPrefix(line, name+": ") { // the program itself, which says it
+	if len(found) == 2 && strings.HasPrefix(line, name+": ") { // the name of the program that prints the line
 		name = found[1][1]
 	}
 	return path.Clean(strings.TrimRight(name, "."))

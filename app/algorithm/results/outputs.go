@@ -14,13 +14,13 @@ import (
 // Outputs are the [[outputs]] of an algorithm, in the order of its file.
 type Outputs []Output
 
-// Output is a file, or some, that a result has.
+// Output is one or more files of a result.
 type Output struct {
 	Name     string `json:"name"`
 	Title    string `json:"title"`
-	Kind     string `json:"kind,omitempty"` // as of views
-	File     string `json:"file"`           // pattern of paths
-	Required bool   `json:"required"`       // a job without it has FAILED
+	Kind     string `json:"kind,omitempty"` // kind of view
+	File     string `json:"file"`           // path pattern
+	Required bool   `json:"required"`       // without it, a job fails
 
 	matches *regexp.Regexp
 }
@@ -38,14 +38,14 @@ func ReadOutputs(r *tomltree.Reader) Outputs {
 		o.Title = cmp.Or(r.Line(t, "title"), o.Name)
 		o.matches = compile(o.File)
 		if slices.ContainsFunc(all, func(other Output) bool { return other.Name == o.Name }) {
-			r.Mistakef(t.Line, "there are two outputs %q; give each a name of its own", o.Name)
+			r.Errorf(t.Line, "two outputs are named %q; give each a unique name", o.Name)
 		}
 		all = append(all, o)
 	}
 	return all
 }
 
-// Named returns the output of that name, nil if there is none.
+// Named returns the output with this name, nil if there is none.
 func (all Outputs) Named(name string) *Output {
 	for i := range all {
 		if all[i].Name == name {
@@ -55,7 +55,7 @@ func (all Outputs) Named(name string) *Output {
 	return nil
 }
 
-// Names returns the names of the outputs as a text.
+// Names returns the names of the outputs, separated by commas.
 func (all Outputs) Names() string {
 	names := make([]string, len(all))
 	for i := range all {
@@ -64,19 +64,18 @@ func (all Outputs) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// Has reports whether a file of a result is the output's.
+// Has reports whether a file of a result belongs to the output.
 func (o *Output) Has(name string) bool {
 	return o.matches.MatchString(name) && !slices.Contains(ownFiles, name)
 }
 
-// cover reports whether every file that a pattern matches is of one output.
+// cover reports whether one output includes every file that a pattern matches.
 func (all Outputs) cover(pattern string) bool {
 	return slices.ContainsFunc(all, func(o Output) bool { return o.matches.MatchString(pattern) })
 }
 
-// Missing returns a sentence about the first required output that a result does not
-// have, "" if it has them all. The files are given with their bytes; an empty one is as
-// good as none.
+// Missing returns a message about the first required output missing from a result, "" if
+// none is missing. files yields names and sizes; an empty file counts as missing.
 func (all Outputs) Missing(files iter.Seq2[string, int64]) string {
 	for _, o := range all {
 		if !o.Required {
@@ -91,9 +90,9 @@ func (all Outputs) Missing(files iter.Seq2[string, int64]) string {
 		switch {
 		case found:
 		case empty:
-			return fmt.Sprintf("The program ended, but %s (%s) is empty.", o.Title, o.File)
+			return fmt.Sprintf("The program finished, but %s (%s) is empty.", o.Title, o.File)
 		default:
-			return fmt.Sprintf("The program ended, but left no %s (%s).", o.Title, o.File)
+			return fmt.Sprintf("The program finished, but did not create %s (%s).", o.Title, o.File)
 		}
 	}
 	return ""

@@ -7,16 +7,16 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// PLDDT says that the B factors of structures are pLDDTs, the confidence of predictions.
+// PLDDT marks the B factors of structures as pLDDT, the confidence of a prediction.
 type PLDDT struct {
-	Scale int       `json:"scale,omitempty"` // the highest that there can be, 1 or 100; 0: as the file has it
-	Bands []float64 `json:"bands"`           // where its colours change, of 100, ascending
+	Scale int       `json:"scale,omitempty"` // maximum possible pLDDT, 1 or 100; 0 means detect it from the file
+	Bands []float64 `json:"bands"`           // color boundaries on a scale of 100, ascending
 }
 
-// usualBands are where AlphaFold's colours change.
+// usualBands are the color boundaries of AlphaFold.
 var usualBands = []float64{50, 70, 90}
 
-// readPLDDT reads plddt of a view, nil if it has none.
+// readPLDDT reads the plddt table of a view, nil if there is none.
 func readPLDDT(r *tomltree.Reader, view *tomltree.Node) *PLDDT {
 	t := r.Table(view, "plddt")
 	if t == nil {
@@ -25,7 +25,7 @@ func readPLDDT(r *tomltree.Reader, view *tomltree.Node) *PLDDT {
 	p := &PLDDT{Bands: usualBands}
 	if n := t.Member("scale"); n != nil {
 		if p.Scale, _ = strconv.Atoi(n.Text); p.Scale != 1 && p.Scale != 100 {
-			r.Mistakef(n.Line, "scale must be 1 or 100, the highest pLDDT that there can be, got %s", n.Text)
+			r.Errorf(n.Line, "scale must be the maximum possible pLDDT, 1 or 100, got %s", n.Text)
 		}
 	}
 	n := t.Member("bands")
@@ -38,12 +38,13 @@ func readPLDDT(r *tomltree.Reader, view *tomltree.Node) *PLDDT {
 		p.Bands = append(p.Bands, b)
 	}
 	if len(p.Bands) != len(usualBands) || !slices.IsSorted(p.Bands) || p.Bands[0] <= 0 || p.Bands[len(p.Bands)-1] >= 100 {
-		r.Mistakef(n.Line, "bands must be three ascending numbers between 0 and 100, whatever the scale, such as [50, 70, 90]")
+		r.Errorf(n.Line, "bands must be three ascending numbers between 0 and 100, whatever the scale, such as [50, 70, 90]")
 	}
 	return p
 }
 
-// percent returns by what values are multiplied to be of 100, given the highest one.
+// percent returns the factor that converts values to a scale of 100, given the highest
+// value.
 func (p *PLDDT) percent(highest float64) float64 {
 	if p != nil && (p.Scale == 1 || p.Scale == 0 && highest <= 1) {
 		return 100
@@ -51,8 +52,9 @@ func (p *PLDDT) percent(highest float64) float64 {
 	return 1
 }
 
-// TakeScales has the metrics that are B factors of a view's structures follow its scale.
-func (all Metrics) TakeScales(views Views) {
+// ApplyScales applies the pLDDT scale of a view to the metrics that are B factors of its
+// structures.
+func (all Metrics) ApplyScales(views Views) {
 	for i, m := range all {
 		s, ok := m.source.(bFactorOf)
 		if !ok {

@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// origins are the keys that name the file of a metric, each with the keys that go with
+// origins maps each key that names the file of a metric to the keys that can accompany
 // it.
 var origins = map[string][]string{
 	"file":    {"pattern", "count"},
@@ -18,7 +18,7 @@ var origins = map[string][]string{
 	"bfactor": {"take"},
 }
 
-// readSource reads where a metric is found, nil if that is metrics.json.
+// readSource reads where to find a metric, nil if in metrics.json.
 func readSource(r *tomltree.Reader, name string, t *tomltree.Node) source {
 	origin := ""
 	for _, key := range []string{"file", "table", "json", "bfactor"} {
@@ -26,7 +26,7 @@ func readSource(r *tomltree.Reader, name string, t *tomltree.Node) source {
 			continue
 		}
 		if origin != "" {
-			r.Mistakef(t.Member(key).Line, "the metric %q is found either by %s or by %s: remove one", name, origin, key)
+			r.Errorf(t.Member(key).Line, "the metric %q has both %s and %s: remove one", name, origin, key)
 			continue
 		}
 		origin = key
@@ -49,7 +49,7 @@ func readSource(r *tomltree.Reader, name string, t *tomltree.Node) source {
 	return readMatch(r, name, t, path)
 }
 
-// checkMetricKeys notes keys that don't go with where the metric is found.
+// checkMetricKeys reports keys that do not match the metric's origin.
 func checkMetricKeys(r *tomltree.Reader, name string, t *tomltree.Node, origin string) bool {
 	for _, m := range t.Members {
 		var of []string
@@ -61,25 +61,25 @@ func checkMetricKeys(r *tomltree.Reader, name string, t *tomltree.Node, origin s
 		switch {
 		case of == nil || slices.Contains(of, origin):
 		case origin == "" && m.Name == "pattern":
-			r.Mistakef(t.Line, "the metric %q needs both file and pattern, or neither where it is a figure of %s", name, metricsFile)
+			r.Errorf(t.Line, "the metric %q needs both file and pattern, or neither if it is in %s", name, metricsFile)
 			return false
 		default:
 			slices.Sort(of)
-			r.Mistakef(m.Line, "%s of the metric %q goes with %s", m.Name, name, tomltree.OrList(of))
+			r.Errorf(m.Line, "%s of the metric %q requires %s", m.Name, name, tomltree.OrList(of))
 			return false
 		}
 	}
 	return true
 }
 
-// readPath reads the file of a metric, where * stands for any text within a name.
+// readPath reads the file of a metric, where * matches any text within a name.
 func readPath(r *tomltree.Reader, t *tomltree.Node, key string) (string, bool) {
 	n, path := t.Member(key), r.Text(t, key)
 	if n.Kind != strictjson.String {
 		return "", false
 	}
 	if why := noPattern(path); why != "" {
-		r.Mistakef(n.Line, "%s %q %s", key, path, why)
+		r.Errorf(n.Line, "%s %q %s", key, path, why)
 		return "", false
 	}
 	return path, true
@@ -89,17 +89,17 @@ func readMatch(r *tomltree.Reader, name string, t *tomltree.Node, path string) s
 	pattern, count := t.Member("pattern"), t.Member("count")
 	switch {
 	case pattern != nil && count != nil:
-		r.Mistakef(count.Line, "the metric %q is either what pattern finds or how often count matches: remove one", name)
+		r.Errorf(count.Line, "the metric %q has both pattern and count: remove one", name)
 	case count != nil:
 		if compiled := readExpression(r, count, "count"); compiled != nil {
 			return countOf{path, compiled}
 		}
 	case pattern == nil:
-		r.Mistakef(t.Line, "the metric %q needs both file and pattern, or neither where it is a figure of %s", name, metricsFile)
+		r.Errorf(t.Line, "the metric %q needs both file and pattern, or neither if it is in %s", name, metricsFile)
 	default:
 		compiled := readExpression(r, pattern, "pattern")
 		if compiled != nil && compiled.NumSubexp() == 0 {
-			r.Mistakef(pattern.Line, "pattern needs a group in parentheses around the figure")
+			r.Errorf(pattern.Line, "pattern needs a group in parentheses around the value")
 		} else if compiled != nil {
 			return lastOf{path, compiled}
 		}
@@ -117,7 +117,7 @@ func readExpression(r *tomltree.Reader, n *tomltree.Node, key string) *regexp.Re
 func readColumn(r *tomltree.Reader, name string, t *tomltree.Node, path string) source {
 	s := columnOf{path: path, column: r.Line(t, "column"), take: readTake(r, t, "first")}
 	if s.column == "" && s.take != "count" {
-		r.Mistakef(t.Line, "the metric %q needs the column of the table that it is taken from; a column without a name is called by its number, from \"1\"", name)
+		r.Errorf(t.Line, "the metric %q needs column, the table column to read; for an unnamed column, use its number, counting from \"1\"", name)
 	}
 	n := r.Table(t, "where")
 	if n == nil {
@@ -142,9 +142,9 @@ func readAt(r *tomltree.Reader, name string, t *tomltree.Node, path string) sour
 	n := t.Member("at")
 	switch {
 	case n == nil:
-		r.Mistakef(t.Line, "the metric %q needs at, which says where in the file it is, such as \"/confidence/0/ptm\"", name)
+		r.Errorf(t.Line, "the metric %q needs at, its position in the file, such as \"/confidence/0/ptm\"", name)
 	case n.Kind == strictjson.String && !strings.HasPrefix(at, "/"):
-		r.Mistakef(n.Line, "at must begin with /, as in \"/confidence/0/ptm\", got %q", at)
+		r.Errorf(n.Line, "at must begin with /, as in \"/confidence/0/ptm\", got %q", at)
 	}
 	for part := range strings.SplitSeq(strings.TrimPrefix(at, "/"), "/") {
 		s.at = append(s.at, strings.NewReplacer("~1", "/", "~0", "~").Replace(part)) // RFC 6901

@@ -12,25 +12,25 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// source is where a figure is found.
+// source finds the value of a metric.
 type source interface {
-	// file returns the pattern of the file's path below the output folder.
+	// file returns the path pattern of the file below the output folder.
 	file() string
-	// find returns the figure. The error says why there is none.
+	// find returns the value, or an error that explains why there is none.
 	find(in *reading, file string) (*strictjson.Value, error)
 }
 
-// reading is an output folder of which each file is searched by several metrics.
+// reading caches the files of an output folder, which several metrics search.
 type reading struct {
 	out    fs.FS
 	tails  map[string][]byte
 	absent map[string]bool
 }
 
-// errReportedBefore says that a file is missing, which an earlier metric has reported.
-var errReportedBefore = errors.New("the file is not there, as for an earlier metric")
+// errReportedBefore means that a missing file was already reported for an earlier metric.
+var errReportedBefore = errors.New("missing file already reported for an earlier metric")
 
-// figure finds the figure of a source.
+// figure returns the value found by a source.
 func (in *reading) figure(s source) (*strictjson.Value, error) {
 	file, err := in.locate(s.file())
 	if err != nil {
@@ -44,11 +44,11 @@ func (in *reading) figure(s source) (*strictjson.Value, error) {
 	return v, err
 }
 
-// locate returns the first file of a pattern, in the order of names.
+// locate returns the first file that matches a pattern, in order of names.
 func (in *reading) locate(pattern string) (string, error) {
 	names, err := fs.Glob(in.out, pattern)
 	if err != nil || len(names) == 0 {
-		return pattern, err // to be opened, which says what is wrong
+		return pattern, err // opening it returns the error
 	}
 	return slices.Min(names), nil
 }
@@ -85,7 +85,7 @@ func (s lastOf) find(in *reading, file string) (*strictjson.Value, error) {
 	return figure(found), nil
 }
 
-// countOf is the number of matches of a pattern, 0 if there is none.
+// countOf is the number of matches of a pattern.
 type countOf struct {
 	path    string
 	pattern *regexp.Regexp
@@ -93,8 +93,8 @@ type countOf struct {
 
 func (s countOf) file() string { return s.path }
 
-// counted is how many bytes are searched at once. A match does not cross the end of the
-// last line in them.
+// counted is the number of bytes searched at once. A match does not extend past the end
+// of the last line in them.
 const counted = 1 << 20
 
 func (s countOf) find(in *reading, file string) (*strictjson.Value, error) {
@@ -102,13 +102,13 @@ func (s countOf) find(in *reading, file string) (*strictjson.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	total, held, buffer := 0, 0, make([]byte, counted)
 	for {
 		n, err := io.ReadFull(f, buffer[held:])
 		text := buffer[:held+n]
 		end := len(text)
-		if err == nil { // more may follow
+		if err == nil { // more can follow
 			if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
 				end = i + 1
 			}
@@ -124,7 +124,7 @@ func (s countOf) find(in *reading, file string) (*strictjson.Value, error) {
 	}
 }
 
-// openFile opens a regular file: a program may leave a pipe, which would never end.
+// openFile opens a regular file. A program can leave a pipe, which would block forever.
 func openFile(out fs.FS, name string) (fs.File, error) {
 	info, err := fs.Stat(out, name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-func TestFiguresBeyondPatterns(t *testing.T) {
+func TestMetricsOfTablesAndJSON(t *testing.T) {
 	const hits = "query\ttarget\tevalue\tbits\nq\ta\t1e-5\t50\nq\tb\t1e-30\t250\nr\tc\t0.5\tNA\n"
 	const pdb = "MODEL        1\n" +
 		"ATOM      1  N   ALA A   1      11.104   6.134  -6.504  1.00 10.00           N\n" +
@@ -44,7 +44,7 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 		{"rows", `table = "hits.tsv", take = "count"`, "3", ""},
 		{"some rows", `table = "hits.tsv", take = "count", where = { query = "q" }`, "2", ""},
 		{"of some rows", `table = "hits.tsv", column = "bits", take = "min", where = { query = "q", target = "b" }`, "250", ""},
-		{"of no rows", `table = "hits.tsv", column = "bits", take = "min", where = { query = "z" }`, "", "there is no number"},
+		{"of no rows", `table = "hits.tsv", column = "bits", take = "min", where = { query = "z" }`, "", "there are no numbers"},
 		{"rows of nothing", `table = "none.tsv", take = "count"`, "0", ""},
 		{"rows below a header", `table = "head.tsv", take = "count"`, "0", ""},
 		{"no such column", `table = "hits.tsv", column = "score"`, "", `has no column "score"; it has query, target`},
@@ -58,10 +58,10 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 		{"escaped", `json = "s_rank_001_a.json", at = "/deep/0/a~1b/c~0d"`, "5", ""},
 		{"mean of a list", `json = "s_rank_001_a.json", at = "/plddt", take = "mean"`, "80.16666666666667", ""},
 		{"least of a list", `json = "s_rank_001_a.json", at = "/plddt", take = "min"`, "70", ""},
-		{"a list", `json = "s_rank_001_a.json", at = "/plddt"`, "", "say with take"},
-		{"mean of nothing", `json = "s_rank_001_a.json", at = "/list", take = "mean"`, "", "there is no number"},
+		{"a list", `json = "s_rank_001_a.json", at = "/plddt"`, "", "use take to reduce a list"},
+		{"mean of nothing", `json = "s_rank_001_a.json", at = "/list", take = "mean"`, "", "there are no numbers"},
 		{"count of words", `json = "s_rank_001_a.json", at = "/words", take = "count"`, "1", ""},
-		{"null", `json = "s_rank_001_a.json", at = "/none"`, "", "no single figure"},
+		{"null", `json = "s_rank_001_a.json", at = "/none"`, "", "no single value"},
 		{"no member", `json = "s_rank_001_a.json", at = "/iptm/0"`, "", "has no /iptm"},
 		{"beyond a list", `json = "s_rank_001_a.json", at = "/plddt/9"`, "", "has no /plddt/9"},
 		{"NaN", `json = "nan.json", at = "/ptm"`, "", "is not valid JSON"},
@@ -69,7 +69,7 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 		{"B factors of residues", `bfactor = "model.pdb"`, "85", ""},
 		{"B factors of atoms", `bfactor = "atoms.pdb", take = "max"`, "90", ""},
 		{"B factor that is none", `bfactor = "bad.pdb"`, "", "without a B factor"},
-		{"B factors of nothing", `bfactor = "empty.pdb"`, "", "there is no number"},
+		{"B factors of nothing", `bfactor = "empty.pdb"`, "", "there are no numbers"},
 	}
 	out := fstest.MapFS{}
 	for name, text := range files {
@@ -93,7 +93,8 @@ func TestFiguresBeyondPatterns(t *testing.T) {
 	}
 }
 
-// A mean pLDDT is of 100, as the viewer shows it, whatever the scale of the file.
+// A mean pLDDT is on a scale of 0 to 100, as the viewer shows it, whatever the scale of
+// the file.
 func TestBFactorsFollowTheScaleOfTheirView(t *testing.T) {
 	atom := func(b string) string {
 		return "ATOM      2  CA  ASP A   1       2.280   0.000   0.000  1.00  " + b + "           C\n"
@@ -107,7 +108,7 @@ func TestBFactorsFollowTheScaleOfTheirView(t *testing.T) {
 	} {
 		text := "[metrics]\nx = { bfactor = \"a.pdb\" }\n[[outputs]]\nname = \"s\"\nfile = \"*.pdb\"\n[[views]]\nname = \"s\"\nkind = \"structure\"\nfile = \"*.pdb\"\n" + tt.plddt + "\n"
 		metrics := read(t, ReadMetrics, text)
-		metrics.TakeScales(read(t, func(r *tomltree.Reader) Views { return ReadViews(r, ReadOutputs(r)) }, text))
+		metrics.ApplyScales(read(t, func(r *tomltree.Reader) Views { return ReadViews(r, ReadOutputs(r)) }, text))
 		got, problems := metrics.ReadMetrics(fstest.MapFS{"a.pdb": &fstest.MapFile{Data: []byte(atom(tt.bs))}})
 		if want := `{"x":` + tt.want + `}`; string(got) != want || problems != nil {
 			t.Errorf("%s, %s: %s, %v; want %s", tt.plddt, tt.bs, got, problems, want)
@@ -132,8 +133,8 @@ file = "report.txt"
 	}{
 		{map[string]int64{"poses_1.pdbqt": 5}, ""},
 		{map[string]int64{"poses_1.pdbqt": 0, "poses_2.pdbqt": 1}, ""},
-		{map[string]int64{"poses_1.pdbqt": 0}, "The program ended, but Docked poses (poses*.pdbqt) is empty."},
-		{map[string]int64{"deep/poses.pdbqt": 5}, "The program ended, but left no Docked poses (poses*.pdbqt)."},
+		{map[string]int64{"poses_1.pdbqt": 0}, "The program finished, but Docked poses (poses*.pdbqt) is empty."},
+		{map[string]int64{"deep/poses.pdbqt": 5}, "The program finished, but did not create Docked poses (poses*.pdbqt)."},
 	}
 	for _, tt := range tests {
 		got := outputs.Missing(func(yield func(string, int64) bool) {

@@ -8,7 +8,7 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// statistic makes one figure of many, in one pass.
+// statistic reduces many numbers to one, in a single pass.
 type statistic struct {
 	take        string
 	n           int
@@ -25,24 +25,24 @@ func (s *statistic) add(v float64) {
 	s.last, s.least, s.most, s.sum = v, min(s.least, v), max(s.most, v), s.sum+v
 }
 
-// times returns the statistic of the numbers times a factor above 0.
+// times returns the statistic of the numbers multiplied by a positive factor.
 func (s *statistic) times(factor float64) *statistic {
 	return &statistic{s.take, s.n, s.first * factor, s.last * factor, s.least * factor, s.most * factor, s.sum * factor}
 }
 
-// value returns the figure. No figures at all are a count of 0, and nothing else.
+// value returns the result. Without any numbers only count has a value, which is 0.
 func (s *statistic) value() (*strictjson.Value, error) {
 	if s.take == "count" {
 		return number(float64(s.n)), nil
 	}
 	if s.n == 0 {
-		return nil, fmt.Errorf("there is no number of which to take the %s", s.take)
+		return nil, fmt.Errorf("there are no numbers to compute the %s of", s.take)
 	}
 	v := map[string]float64{
 		"first": s.first, "last": s.last, "min": s.least, "max": s.most, "sum": s.sum, "mean": s.sum / float64(s.n),
 	}[s.take]
 	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return nil, fmt.Errorf("the %s is no number", s.take)
+		return nil, fmt.Errorf("the %s is not a number", s.take)
 	}
 	return number(v), nil
 }

@@ -16,12 +16,12 @@ import (
 	"molrun/app/base/tables"
 )
 
-// columnOf is a figure of the rows of a table.
+// columnOf is a statistic over the rows of a table.
 type columnOf struct {
 	path   string
-	column string // "" only for a count of rows
+	column string // "" only for counting rows
 	take   string
-	where  map[string]string // texts that the row has in these columns
+	where  map[string]string // required cell texts by column
 }
 
 func (s columnOf) file() string { return s.path }
@@ -31,11 +31,11 @@ func (s columnOf) find(in *reading, file string) (*strictjson.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	info, err := f.Stat()
 	at, ok := f.(io.ReaderAt)
 	if err == nil && !ok {
-		err = errors.New("it can't be read from any offset")
+		err = errors.New("it does not support random access")
 	}
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s columnOf) index(t *tables.Table, name string) (int, bool) {
 	return i, i >= 0
 }
 
-// walk goes through the rows that have the wanted texts.
+// walk computes the statistic of the matching rows.
 func (s columnOf) walk(rows *tables.Rows, column int, want map[int]string) (*strictjson.Value, error) {
 	sum, text := statistic{take: s.take}, []byte(nil)
 	for rows.Next() {
@@ -112,16 +112,17 @@ func hasCells(cells [][]byte, want map[int]string) bool {
 	return true
 }
 
-// memberOf is a value in a JSON file, or a statistic of a list there.
+// memberOf is a value in a JSON file, or a statistic of a list in it.
 type memberOf struct {
 	path string
-	at   []string // the names and indexes on the way
-	take string   // "": the value itself
+	at   []string // path of names and indexes
+	take string   // "" means the value itself
 }
 
 func (s memberOf) file() string { return s.path }
 
-// maxJSON bounds a file of which a figure is read: matrices of errors have some MB.
+// maxJSON limits the size of a JSON file with a metric. Matrices of predicted errors take
+// some MB.
 const maxJSON = 64 << 20
 
 func (s memberOf) find(in *reading, file string) (*strictjson.Value, error) {
@@ -161,7 +162,7 @@ func (s memberOf) figure(v *strictjson.Value, file string) (*strictjson.Value, e
 		return sum.value()
 	}
 	if v.Kind == strictjson.Array || v.Kind == strictjson.Object || v.Kind == strictjson.Null {
-		return nil, fmt.Errorf("%s has no single figure there; say with take what to make of a list", file)
+		return nil, fmt.Errorf("%s has no single value there; use take to reduce a list", file)
 	}
 	return v, nil
 }
@@ -176,7 +177,7 @@ func child(v *strictjson.Value, name string) *strictjson.Value {
 	return nil
 }
 
-// addNumbers adds the numbers of a list, and those of lists in it.
+// addNumbers adds the numbers of a list, including nested lists.
 func addNumbers(sum *statistic, v *strictjson.Value) {
 	for _, item := range v.Items {
 		addNumbers(sum, item)
@@ -187,11 +188,11 @@ func addNumbers(sum *statistic, v *strictjson.Value) {
 }
 
 // bFactorOf is a statistic of the B factors of a PDB file, where predicted structures
-// have their confidence: of the atoms named CA, one for each residue of a protein, or of
-// all atoms if there are none. Of several models, the first counts.
+// store their confidence. It uses the CA atoms, one for each protein residue, or all
+// atoms if there are none. It reads only the first of several models.
 type bFactorOf struct {
 	path, take string
-	plddt      *PLDDT // nil: they are no pLDDTs, or no view says so
+	plddt      *PLDDT // nil if not pLDDT, or no view declares it
 }
 
 func (s bFactorOf) file() string { return s.path }
@@ -201,7 +202,7 @@ func (s bFactorOf) find(in *reading, file string) (*strictjson.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	backbone, all := statistic{take: s.take}, statistic{take: s.take}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "ENDMDL") {

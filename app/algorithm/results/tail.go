@@ -9,10 +9,10 @@ import (
 	"regexp"
 )
 
-var errNotRegular = errors.New("is no regular file")
+var errNotRegular = errors.New("is not a regular file")
 
-// readTail returns the last bytes of a file. It opens regular files only: a
-// program may leave a pipe, which would never end.
+// readTail returns the last bytes of a file. It opens regular files only, since a program
+// can leave a pipe, which would block forever.
 func readTail(out fs.FS, name string, most int64) (text []byte, err error) {
 	info, err := fs.Stat(out, name)
 	if err != nil {
@@ -43,14 +43,13 @@ func readTail(out fs.FS, name string, most int64) (text []byte, err error) {
 	return text, err
 }
 
-// lastMatch returns the first group of the last match, nil if none matches.
+// lastMatch returns the first group of the last match, nil if nothing matches.
 func lastMatch(pattern *regexp.Regexp, text []byte) []byte {
 	return lastMatchInPieces(pattern, text, 1<<20, 1<<16)
 }
 
-// lastMatchInPieces searches a text in pieces from its end, so that many
-// matches take little memory. Pieces overlap, because a match may cross their
-// border.
+// lastMatchInPieces searches a text in pieces from its end, so that many matches take
+// little memory. The pieces overlap because a match can cross their boundary.
 func lastMatchInPieces(pattern *regexp.Regexp, text []byte, size, overlap int) []byte {
 	for end := len(text); ; {
 		start := max(end-size, 0)
@@ -68,8 +67,8 @@ func lastMatchInPieces(pattern *regexp.Regexp, text []byte, size, overlap int) [
 	}
 }
 
-// lastInPiece searches one piece of a text. It leaves a match at a cut to the
-// next piece: the pattern may have taken the cut for the end of the text.
+// lastInPiece searches one piece of a text. It skips a match at a cut and leaves it to
+// the next piece, since the pattern might have matched the cut as the end of the text.
 func lastInPiece(pattern *regexp.Regexp, piece []byte, isFirst, isLast bool) []byte {
 	all := pattern.FindAllSubmatchIndex(piece, -1)
 	for i := len(all) - 1; i >= 0; i-- {

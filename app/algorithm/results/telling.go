@@ -10,15 +10,16 @@ import (
 
 const (
 	maxErrorLine = 300 // bytes
-	searchedFor  = 40  // lines from the end, for one that says what went wrong
+	searchedFor  = 40  // lines from the end searched for an error
 )
 
-// trouble matches lines that report a failure. Many programs print advice, rules or a
-// farewell after it.
+// trouble matches lines that report a failure. Many programs print advice, separators or
+// a closing message after it.
 var trouble = regexp.MustCompile(`(?i)\b(error|fatal|exception|abort(ed)?|cannot|can't|could not|couldn't|unable|fail(ed|ure)?|invalid|illegal|missing|not found|no such|unknown|unrecogni[sz]ed|unexpected|undefined|refused|denied|overflow|nan)\b|Error:`)
 
-// LastErrorLine returns the line at the end of a log that says most about a failure: the last
-// that names some trouble, or else the last that says anything. "" if none does.
+// LastErrorLine returns the most informative line at the end of a log of a failed job:
+// the last line that reports an error, otherwise the last line with words. It returns ""
+// if there is neither.
 func LastErrorLine(logTail string) string {
 	last, seen := "", 0
 	lines := strings.Split(logTail, "\n")
@@ -38,7 +39,7 @@ func LastErrorLine(logTail string) string {
 	return last
 }
 
-// hasWords reports whether a line has words that a program has written.
+// hasWords reports whether a line contains words written by a program.
 func hasWords(line string) bool {
 	letters := 0
 	for _, r := range line {

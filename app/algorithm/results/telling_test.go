@@ -7,7 +7,7 @@ import (
 	"molrun/app/test/must"
 )
 
-func TestTellingLine(t *testing.T) {
+func TestLastErrorLine(t *testing.T) {
 	tests := []struct{ name, log, want string }{
 		{"empty", "", ""},
 		{"nothing said", "----\n  \n 12.5 3\n[molrun: the end of a.txt]\n", ""},

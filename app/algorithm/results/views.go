@@ -12,7 +12,7 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// Kinds of views, by how they are shown.
+// Kinds of views.
 const (
 	Structure  = "structure"
 	Trajectory = "trajectory"
@@ -28,34 +28,35 @@ const (
 // Views are the [[views]] of an algorithm, in the order of its file.
 type Views []View
 
-// View is something of a job's files that can be looked at.
+// View is a viewable part of a job's files.
 type View struct {
 	Name     string            `json:"name"`
 	Kind     string            `json:"kind"`
 	Title    string            `json:"title"`
-	File     string            `json:"file"`               // pattern of paths
-	Topology string            `json:"topology,omitempty"` // of a trajectory
-	X        string            `json:"x,omitempty"`        // column of a series; "" is the first
-	Y        []string          `json:"y,omitempty"`        // columns of a series; none are all others
-	Titles   map[string]string `json:"titles,omitempty"`   // of columns
-	Units    map[string]string `json:"units,omitempty"`    // of columns
-	Errors   map[string]string `json:"errors,omitempty"`   // of a series: by column, the one of its standard errors
-	Fits     []string          `json:"fits,omitempty"`     // columns of a series that are fits to the others
-	Ticks    string            `json:"ticks,omitempty"`    // column of a series that labels its axis
-	Log      []string          `json:"log,omitempty"`      // axes of a series that are logarithmic: x, y
-	Unit     string            `json:"unit,omitempty"`     // of a matrix
-	Quantity string            `json:"quantity,omitempty"` // what the values of a matrix are
-	Rows     string            `json:"rows,omitempty"`     // what a row of a matrix stands for
-	Columns  string            `json:"columns,omitempty"`  // what a column of a matrix stands for
-	PLDDT    *PLDDT            `json:"plddt,omitempty"`    // of structures that have one
+	File     string            `json:"file"`               // path pattern
+	Topology string            `json:"topology,omitempty"` // for trajectories
+	X        string            `json:"x,omitempty"`        // series: column; "" means the first
+	Y        []string          `json:"y,omitempty"`        // series: columns; empty means all others
+	Titles   map[string]string `json:"titles,omitempty"`   // by column
+	Units    map[string]string `json:"units,omitempty"`    // by column
+	Errors   map[string]string `json:"errors,omitempty"`   // series: column of standard errors, by column
+	Fits     []string          `json:"fits,omitempty"`     // series: columns that are fits to others
+	Ticks    string            `json:"ticks,omitempty"`    // series: column that labels the x axis
+	Log      []string          `json:"log,omitempty"`      // series: logarithmic axes, x and y
+	Unit     string            `json:"unit,omitempty"`     // matrix: unit of the values
+	Quantity string            `json:"quantity,omitempty"` // matrix: meaning of the values
+	Rows     string            `json:"rows,omitempty"`     // matrix: what a row represents
+	Columns  string            `json:"columns,omitempty"`  // matrix: what a column represents
+	PLDDT    *PLDDT            `json:"plddt,omitempty"`    // for structures with pLDDT
 
-	// MinSeparation is of a matrix of residues: pairs closer along the chain have no value.
+	// MinSeparation is for matrices of residues: pairs closer along the chain have no
+	// value.
 	MinSeparation int64 `json:"minSeparation,omitempty"`
 
 	matches *regexp.Regexp
 }
 
-// Named returns the view of that name, nil if there is none.
+// Named returns the view with this name, nil if there is none.
 func (all Views) Named(name string) *View {
 	for i := range all {
 		if all[i].Name == name {
@@ -65,9 +66,9 @@ func (all Views) Named(name string) *View {
 	return nil
 }
 
-// Beside returns the columns of a series that are read beside those that it draws:
-// standard errors, and what labels the axis.
-func (v *View) Beside() []string {
+// ExtraColumns returns the columns of a series that are read in addition to those it draws:
+// standard errors and axis labels.
+func (v *View) ExtraColumns() []string {
 	columns := slices.Sorted(maps.Values(v.Errors))
 	if v.Ticks != "" {
 		columns = append(columns, v.Ticks)
@@ -75,8 +76,8 @@ func (v *View) Beside() []string {
 	return slices.Compact(columns)
 }
 
-// Match reports whether a file is one of the view's, and which file has its
-// topology, "" if it needs none.
+// Match reports whether a file belongs to the view, and returns the path of its topology,
+// "" if it needs none.
 func (v *View) Match(file string) (topology string, ok bool) {
 	stars := v.matches.FindStringSubmatch(file)
 	if stars == nil {
@@ -89,11 +90,10 @@ func (v *View) Match(file string) (topology string, ok bool) {
 	return strings.ReplaceAll(topology, "\x00", star), true
 }
 
-// star stands in a pattern for any text within a name that does not begin with a
-// dot.
+// star matches, within a name, any text that does not begin with a dot.
 const star = "*"
 
-// compile returns what a correct pattern matches, with a group for each star.
+// compile converts a valid pattern to a regular expression with one group per star.
 func compile(pattern string) *regexp.Regexp {
 	var b strings.Builder
 	for i, name := range strings.Split(pattern, "/") {
@@ -113,7 +113,7 @@ func compile(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`^(?s:` + b.String() + `)$`)
 }
 
-// Bounds of the paths in a result, and names in it that are the service's own.
+// Limits on paths in a result, and file names reserved for the service.
 const (
 	maxDepth = 64
 	maxName  = 255
@@ -121,31 +121,31 @@ const (
 
 var ownFiles = []string{"job.json", "log.txt"}
 
-// noPattern says why no file of a result can match, "" if one can.
+// noPattern explains why a pattern cannot match any file of a result, "" if it can.
 func noPattern(pattern string) string {
 	names := strings.Split(pattern, "/")
 	switch {
 	case slices.Contains(ownFiles, pattern):
-		return "is not the program's: a file of this name is in output/ of a result"
+		return "is reserved for molrun: the program's file of this name is in output/ of a result"
 	case len(names) > maxDepth || slices.ContainsFunc(names, func(n string) bool { return len(n) > maxName }):
 		return "is longer than the paths of a result can be"
 	case strings.ContainsAny(pattern, "?[]{}\\"):
-		return "may have * in names, and no other wildcard"
+		return "can contain * in names, but no other wildcards"
 	case strings.Contains(pattern, "**"):
-		return "may have one * after another only if something stands between them; a * does not stand for a /"
+		return "must not contain **; a * does not match a /"
 	case !IsPath(pattern) || path.Clean(pattern) != pattern || strings.ContainsFunc(pattern, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return `must be a path below the output folder, such as "*/energies.csv"`
 	}
 	return ""
 }
 
-// ReadViews reads [[views]], which show outputs.
+// ReadViews reads [[views]], which can refer to outputs.
 func ReadViews(r *tomltree.Reader, outputs Outputs) Views {
 	all := Views{}
 	for _, t := range r.Tables(r.Root, "views") {
 		v := readView(r, t, outputs)
 		if n := t.Member("name"); n != nil && v.Name != "" && all.Named(v.Name) != nil {
-			r.Mistakef(n.Line, "there are two views %q; give each a name of its own", v.Name)
+			r.Errorf(n.Line, "two views are named %q; give each a unique name", v.Name)
 		}
 		all = append(all, v)
 	}
@@ -159,7 +159,7 @@ func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
 		Kind: cmp.Or(r.Text(t, "kind"), shown.Kind), File: cmp.Or(readPattern(r, t, "file"), shown.File),
 	}
 	if t.Member("kind") == nil && shown.Kind == "" {
-		r.Mistakef(t.Line, "kind is missing in [[views]]")
+		r.Errorf(t.Line, "kind is missing in [[views]]")
 	}
 	v.Title = cmp.Or(r.Line(t, "title"), shown.Title, v.Name)
 	v.Topology = readPattern(r, t, "topology")
@@ -174,31 +174,31 @@ func readView(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) View {
 	v.checkKeys(r, t)
 	for key, pattern := range map[string]string{"file": v.File, "topology": v.Topology} {
 		if n := t.Member(key); n != nil && pattern != "" && !outputs.cover(pattern) {
-			r.Mistakef(n.Line, "%s %q is of no output: add an [[outputs]] with it", key, pattern)
+			r.Errorf(n.Line, "%s %q matches no output: add it to [[outputs]]", key, pattern)
 		}
 	}
 	v.matches = compile(v.File)
 	return v
 }
 
-// readShownOutput returns the output that a view names in place of a file.
+// readShownOutput returns the output that a view refers to instead of a file.
 func readShownOutput(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) (shown Output) {
 	name, file := t.Member("output"), t.Member("file")
 	switch {
 	case name == nil && file == nil:
-		r.Mistakef(t.Line, "file is missing in [[views]]")
+		r.Errorf(t.Line, "file is missing in [[views]]")
 	case name == nil:
 	case file != nil:
-		r.Mistakef(file.Line, "a view has either file or output")
+		r.Errorf(file.Line, "a view has either file or output")
 	case outputs.Named(r.Text(t, "output")) != nil:
 		return *outputs.Named(name.Text)
 	default:
-		r.Mistakef(name.Line, "there is no output %q; [[outputs]] has %s", name.Text, cmp.Or(outputs.Names(), "none"))
+		r.Errorf(name.Line, "there is no output %q; [[outputs]] has %s", name.Text, cmp.Or(outputs.Names(), "none"))
 	}
 	return shown
 }
 
-// readPattern reads a pattern of paths. A wrong one is "".
+// readPattern reads a path pattern, "" if it is invalid.
 func readPattern(r *tomltree.Reader, t *tomltree.Node, key string) string {
 	n := t.Member(key)
 	pattern := r.Text(t, key)
@@ -206,16 +206,16 @@ func readPattern(r *tomltree.Reader, t *tomltree.Node, key string) string {
 		return ""
 	}
 	if why := noPattern(pattern); why != "" {
-		r.Mistakef(n.Line, "%s %q %s", key, pattern, why)
+		r.Errorf(n.Line, "%s %q %s", key, pattern, why)
 		return ""
 	}
 	return pattern
 }
 
-// maxSeparation bounds how far apart along a chain residues can be asked to be.
+// maxSeparation limits MinSeparation.
 const maxSeparation = 1000
 
-// readByColumn reads a table of texts, by column.
+// readByColumn reads a table of texts by column name.
 func readByColumn(r *tomltree.Reader, t *tomltree.Node, key string) map[string]string {
 	n := r.Table(t, key)
 	if n == nil {
@@ -228,39 +228,39 @@ func readByColumn(r *tomltree.Reader, t *tomltree.Node, key string) map[string]s
 	return texts
 }
 
-// kindsOf says which kinds of views have a key that not all have.
+// kindsOf lists the kinds of views that accept each specific key.
 var kindsOf = map[string][]string{
 	"topology": {Trajectory}, "x": {Series}, "y": {Series}, "titles": {Series, Table}, "units": {Series, Table},
 	"errors": {Series}, "fits": {Series}, "ticks": {Series}, "log": {Series},
 	"unit": {Matrix}, "quantity": {Matrix}, "rows": {Matrix}, "columns": {Matrix}, "min_separation": {Matrix}, "plddt": {Structure},
 }
 
-// checkKeys finds keys that do not fit together.
+// checkKeys reports keys that conflict.
 func (v *View) checkKeys(r *tomltree.Reader, t *tomltree.Node) {
 	for _, m := range t.Members {
 		if of := kindsOf[m.Name]; of != nil && v.Kind != "" && !slices.Contains(of, v.Kind) {
-			r.Mistakef(m.Line, "%s is a key of %s, not of %s", m.Name, strings.Join(of, " and "), v.Kind)
+			r.Errorf(m.Line, "%s applies to %s, not to %s", m.Name, strings.Join(of, " and "), v.Kind)
 		}
 	}
 	if strings.Count(v.Topology, star) > strings.Count(v.File, star) {
-		r.Mistakef(t.Member("topology").Line, "topology has more * than file, whose * they stand for")
+		r.Errorf(t.Member("topology").Line, "topology must not have more * than file, from which they are filled in")
 	}
 	for i, y := range v.Y {
 		if y == v.X || slices.Contains(v.Y[:i], y) {
-			r.Mistakef(t.Member("y").Items[i].Line, "the column %q is there twice", y)
+			r.Errorf(t.Member("y").Items[i].Line, "the column %q occurs twice", y)
 		}
 	}
 	v.checkDrawn(r, t)
 }
 
-// checkDrawn finds errors and fits of columns that are not drawn.
+// checkDrawn reports errors and fits of columns that are not drawn.
 func (v *View) checkDrawn(r *tomltree.Reader, t *tomltree.Node) {
 	if len(v.Y) == 0 {
 		return
 	}
 	for i, fit := range v.Fits {
 		if !slices.Contains(v.Y, fit) {
-			r.Mistakef(t.Member("fits").Items[i].Line, "the fit %q is not in y", fit)
+			r.Errorf(t.Member("fits").Items[i].Line, "the fit %q is not in y", fit)
 		}
 	}
 	if v.Errors == nil {
@@ -269,9 +269,9 @@ func (v *View) checkDrawn(r *tomltree.Reader, t *tomltree.Node) {
 	for _, m := range t.Member("errors").Members {
 		switch {
 		case !slices.Contains(v.Y, m.Name):
-			r.Mistakef(m.Line, "errors has the column %q, which is not in y", m.Name)
+			r.Errorf(m.Line, "errors has the column %q, which is not in y", m.Name)
 		case slices.Contains(v.Y, v.Errors[m.Name]):
-			r.Mistakef(m.Line, "%q is an error: leave it out of y", v.Errors[m.Name])
+			r.Errorf(m.Line, "%q is an error: leave it out of y", v.Errors[m.Name])
 		}
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// Has reports whether an executor of that name is configured.
+// Has reports whether an executor with this name is configured.
 func (r *Router) Has(executor string) bool {
 	_, ok := r.table.Machines[executor]
 	return ok
 }
 
-// Unready says why an algorithm cannot run on some of the executors that a user's
-// jobs may get, by executor. nowhere is the first of these reasons if it cannot run
+// Unready returns, by executor, why an algorithm cannot run on some of the executors that
+// can be chosen for a user's jobs. nowhere is the first of these reasons if it cannot run
 // on any of them.
 func (r *Router) Unready(a *algorithm.File, by User) (why map[string]string, nowhere string) {
 	executors := r.Executors(a, by)
@@ -49,7 +49,7 @@ func (r *Router) unready(a *algorithm.File, executor string) string {
 	return ""
 }
 
-// MissingFor returns what is missing to run a user's jobs, nothing where at least
+// MissingFor returns what is missing to run a user's jobs. The list is empty if at least
 // one of their executors can run them.
 func (r *Router) MissingFor(a *algorithm.File, by User) []string {
 	var first []string
@@ -68,32 +68,32 @@ func (r *Router) MissingFor(a *algorithm.File, by User) []string {
 	return first
 }
 
-// missing returns what is missing on an executor to run the algorithm.
+// missing returns what an executor lacks to run the algorithm.
 func (r *Router) missing(a *algorithm.File, executor string) []string {
 	missing := a.Missing(r.table.Machines[executor])
 	if executor == placement.Local {
 		return missing
 	}
 	if option := r.Forbidden(a); option != "" {
-		missing = append(missing, fmt.Sprintf("its [slurm] options have %s, which slurm.allow_options does not name", option))
+		missing = append(missing, fmt.Sprintf("its [slurm] options include %s, which slurm.allow_options does not allow", option))
 	}
 	return missing
 }
 
-// Forbidden returns the first cluster option of an algorithm that the configuration
-// does not allow, "" if all are allowed.
+// Forbidden returns the first cluster option of an algorithm that the configuration does
+// not allow, "" if all are allowed.
 func (r *Router) Forbidden(a *algorithm.File) string { return a.Placement.NotAllowed(r.table.Allowed) }
 
-// readyFor is the TTL of a successful readiness check. Looking for programs costs
-// a few system calls, too many for each of thousands of submissions a second. A
-// failed check is repeated every time, and a job whose program has just vanished
-// fails with a sentence.
+// readyFor is the TTL of a successful readiness check. Looking up programs costs a few
+// system calls, too many to repeat for thousands of submissions per second. A failed
+// check is repeated every time. If a program disappears within the TTL, the job fails
+// with an explanation.
 const readyFor = time.Second
 
-// readyCache remembers when an algorithm was last found ready.
+// readyCache records when an algorithm was last found ready.
 type readyCache struct {
 	mu    sync.Mutex
-	found map[candidate]time.Time // bounded by the catalogue
+	found map[candidate]time.Time // bounded by the size of the catalogue
 }
 
 // candidate is an algorithm on one executor.

@@ -1,5 +1,5 @@
-// Package routing decides where jobs run: on which executor, where on a cluster,
-// and whether they can run there at all.
+// Package routing decides where jobs run: on which executor, with which placement on a
+// cluster, and whether they can run there.
 package routing
 
 import (
@@ -11,51 +11,51 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Table holds what the configuration and the machine say about where jobs run.
+// Table holds what the configuration and the machine define about where jobs run.
 type Table struct {
 	Executor  string                       // for algorithms that name none
-	Machines  map[string]placement.Machine // by executor: those that exist
-	Rules     []Rule                       // the first that matches a job decides
-	Placement placement.Placement          // where neither rule nor algorithm says otherwise
-	Allowed   []string                     // names of the cluster options that rules and algorithms may use
+	Machines  map[string]placement.Machine // by executor; only existing ones
+	Rules     []Rule                       // the first rule that matches a job applies
+	Placement placement.Placement          // default if neither rule nor algorithm sets one
+	Allowed   []string                     // names of the cluster options that rules and algorithms can use
 
-	// Largest returns the maximum of each quantity that any node of a placement
-	// offers, and the longest run time there; false if that is unknown. A zero
-	// quantity is unknown.
+	// Largest returns the maximum of each resource that any node of a placement offers,
+	// and the longest run time there. It returns false if these are unknown. A zero value
+	// is unknown.
 	Largest func(placement.Placement) (placement.Node, bool)
-	// Missing returns what a placement names and the cluster is known not to have,
-	// such as "no partition gpu"; "" if nothing. Nil: unknown.
+	// Missing returns what a placement requires but the cluster is known to lack, such as
+	// "no partition gpu", or "" if nothing. A nil Missing means that this is unknown.
 	Missing func(placement.Placement) string
 }
 
-// Limit is the cluster's own limit on the run time of a job; zero if it does not
-// shorten that.
+// Limit is the cluster's own limit on the run time of a job. It is zero if the cluster
+// does not shorten the run time.
 type Limit struct {
 	Seconds int64
-	Of      string // whose limit it is: "the partition main" or "the cluster"
+	Source  string // what sets the limit: "the partition main" or "the cluster"
 }
 
-// Rule sends the jobs that match it to an executor and a placement. An empty
-// criterion matches every job; an empty target changes nothing.
+// Rule sends matching jobs to an executor and a placement. An empty criterion matches
+// every job; an empty target changes nothing.
 type Rule struct {
-	Algorithm, Organization, User string              // type; name; e-mail
-	Least                         placement.Resources // minimum of each that a job needs
+	Algorithm, Organization, User string              // type; name; e-mail address
+	Min                           placement.Resources // minimum of each resource that a job must need
 
 	Executor  string
 	Placement placement.Placement
 }
 
-// Fault says what is wrong with a job that asks for more.
-func (l Limit) Fault() string {
-	return fmt.Sprintf("%s lets jobs run %d seconds; give a maxRuntimeSeconds of at most that, or leave it out", l.Of, l.Seconds)
+// Message describes the error of a job that requests a longer run time.
+func (l Limit) Message() string {
+	return fmt.Sprintf("%s limits jobs to %d seconds; set maxRuntimeSeconds to at most that, or omit it", l.Source, l.Seconds)
 }
 
 // User is the submitter of a job.
 type User struct{ Organization, Email string }
 
-// matches reports whether the rule is for a user's jobs of this type, whatever
-// their size. An algorithm that names its executor stays there: a rule for
-// another executor does not match.
+// matches reports whether the rule applies to a user's jobs of this type, regardless of
+// size. An algorithm that names its executor always runs there, so a rule for another
+// executor does not match.
 func (r *Rule) matches(executor, typ string, by User) bool {
 	return (r.Algorithm == "" || r.Algorithm == typ) &&
 		(r.Organization == "" || r.Organization == by.Organization) &&
@@ -64,7 +64,7 @@ func (r *Rule) matches(executor, typ string, by User) bool {
 }
 
 func (r *Rule) matchesSize(needs placement.Resources) bool {
-	return needs.CPUs >= r.Least.CPUs && needs.MemoryBytes >= r.Least.MemoryBytes && needs.GPUs >= r.Least.GPUs
+	return needs.CPUs >= r.Min.CPUs && needs.MemoryBytes >= r.Min.MemoryBytes && needs.GPUs >= r.Min.GPUs
 }
 
 // Router applies a Table. It is safe for concurrent use.
@@ -73,10 +73,10 @@ type Router struct {
 	ready readyCache
 }
 
-// New returns a router for a table, which must not change any more.
+// New returns a router for a table, which must not change afterwards.
 func New(t Table) *Router { return &Router{table: t} }
 
-// rule returns the first rule that matches a job, an empty one where none does.
+// rule returns the first rule that matches a job, or an empty rule.
 func (r *Router) rule(executor, typ string, by User, needs placement.Resources) Rule {
 	for _, rule := range r.table.Rules {
 		if rule.matches(executor, typ, by) && rule.matchesSize(needs) {
@@ -86,7 +86,7 @@ func (r *Router) rule(executor, typ string, by User, needs placement.Resources) 
 	return Rule{}
 }
 
-// Executor returns the executor of a user's job of that size.
+// Executor returns the executor for a user's job of this size.
 func (r *Router) Executor(a *algorithm.File, by User, needs placement.Resources) string {
 	if a.Executor != placement.Any {
 		return a.Executor
@@ -97,7 +97,7 @@ func (r *Router) Executor(a *algorithm.File, by User, needs placement.Resources)
 	return r.table.Executor
 }
 
-// Executors returns the executors that a user's jobs may get, depending on their
+// Executors returns the executors that can be chosen for a user's jobs, depending on
 // size.
 func (r *Router) Executors(a *algorithm.File, by User) []string {
 	if a.Executor != placement.Any {
@@ -117,7 +117,7 @@ func (r *Router) Executors(a *algorithm.File, by User) []string {
 			continue
 		}
 		add(rule.Executor)
-		if rule.Least == (placement.Resources{}) { // it matches jobs of any size
+		if rule.Min == (placement.Resources{}) { // matches jobs of any size
 			return all
 		}
 	}
@@ -125,7 +125,7 @@ func (r *Router) Executors(a *algorithm.File, by User) []string {
 	return all
 }
 
-// Placement returns where on its executor a job goes.
+// Placement returns the placement of a job on its executor.
 func (r *Router) Placement(a *algorithm.File, executor string, by User, needs placement.Resources) placement.Placement {
 	if executor == placement.Local {
 		return placement.Placement{}
@@ -134,16 +134,16 @@ func (r *Router) Placement(a *algorithm.File, executor string, by User, needs pl
 	return rule.Placement.Over(a.Placement.Over(r.table.Placement))
 }
 
-// ChooseExecutor chooses the executor of a user's job, and returns a fault for each need that
-// it can never meet. seconds is the longest run time of the job.
+// ChooseExecutor chooses the executor of a user's job, and returns an error for each need
+// that it can never meet. seconds is the maximum run time of the job.
 func (r *Router) ChooseExecutor(a *algorithm.File, by User, needs placement.Resources, seconds int64) (executor string, limit Limit, faults []fault.Field) {
 	executor = r.Executor(a, by, needs)
 	limit, faults = r.checkFit(a, executor, by, needs, seconds)
 	return executor, limit, faults
 }
 
-// MemoryFor returns how much of the memory that a user's job needs its executor can give it:
-// less where no machine has as much, and 0 where the job can't run with that either.
+// MemoryFor returns how much of the memory that a user's job needs its executor can
+// provide: less if no machine has that much, and 0 if the job cannot run even with less.
 func (r *Router) MemoryFor(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) int64 {
 	if r.fits(a, executor, by, needs, seconds) {
 		return needs.MemoryBytes
@@ -164,17 +164,17 @@ func (r *Router) fits(a *algorithm.File, executor string, by User, needs placeme
 	return limit.Seconds == 0 && len(faults) == 0
 }
 
-// checkFit returns a fault for each need that the executor can never meet: such a job
-// would wait forever.
+// checkFit returns an error for each need that the executor can never meet, since such a
+// job would wait forever.
 func (r *Router) checkFit(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) (limit Limit, faults []fault.Field) {
 	if machine := r.table.Machines[executor]; machine.Local {
 		has := placement.Node{CPUs: machine.CPUs, MemoryBytes: machine.MemoryBytes, GPUs: machine.GPUCount()}
-		return limit, a.Beyond(needs, has, "this server has")
+		return limit, a.ExceededNeeds(needs, has, "this server has")
 	}
 	p := r.Placement(a, executor, by, needs)
 	if r.table.Missing != nil {
 		if what := r.table.Missing(p); what != "" {
-			msg := fmt.Sprintf("the job would go to a place that is gone: the cluster has %s; ask an administrator", what)
+			msg := fmt.Sprintf("the job's placement is no longer available: the cluster has %s; ask an administrator", what)
 			return limit, []fault.Field{{Type: "not_ready", Msg: msg}}
 		}
 	}
@@ -190,7 +190,7 @@ func (r *Router) checkFit(a *algorithm.File, executor string, by User, needs pla
 		where = "the partition " + p.Partition
 	}
 	if node.Seconds > 0 && seconds > node.Seconds {
-		limit = Limit{Seconds: node.Seconds, Of: where}
+		limit = Limit{Seconds: node.Seconds, Source: where}
 	}
-	return limit, a.Beyond(needs, node, fmt.Sprintf("any node of %s has", where))
+	return limit, a.ExceededNeeds(needs, node, fmt.Sprintf("any node of %s has", where))
 }

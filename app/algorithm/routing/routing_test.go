@@ -13,8 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// configured returns a router for the [slurm] and [runner] settings of a
-// configuration file.
+// configured returns a router for the [slurm] and [runner] settings of a configuration
+// file.
 func configured(t *testing.T, settings string) *routing.Router {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
@@ -28,7 +28,7 @@ func configured(t *testing.T, settings string) *routing.Router {
 	return routing.New(table)
 }
 
-// greedy returns an algorithm with more lines in its file.
+// greedy returns an algorithm with additional lines in its file.
 func greedy(t *testing.T, lines ...string) *algorithm.File {
 	t.Helper()
 	text := "format = 1\ntype = \"greedy\"\nversion = \"1\"\ncommand = [\"true\"]\n" + strings.Join(lines, "\n")
@@ -112,26 +112,26 @@ func TestForbiddenOptionsAreThoseNotConfigured(t *testing.T) {
 func TestAlgorithmsThatCannotRunSayWhy(t *testing.T) {
 	router := configured(t, ``)
 	by := routing.User{Organization: "lab", Email: "ann@lab.example"}
-	for range 2 { // the second answer is from memory where it may be
+	for range 2 { // the second result can come from the cache
 		if why, nowhere := router.Unready(greedy(t, `executor = "local"`), by); len(why) > 0 || nowhere != "" {
 			t.Errorf("a ready algorithm: %v, %q", why, nowhere)
 		}
 	}
 	refused := greedy(t, `executor = "slurm"`, `[slurm]`, `options = ["--mail-user=ann"]`)
 	for range 2 {
-		const want = "greedy is not ready on this server: its [slurm] options have --mail-user, which slurm.allow_options does not name"
+		const want = "greedy is not ready on this server: its [slurm] options include --mail-user, which slurm.allow_options does not allow"
 		if why, nowhere := router.Unready(refused, by); len(why) != 1 || why["slurm"] != want || nowhere != want {
 			t.Errorf("an algorithm with a forbidden option: %v, %q", why, nowhere)
 		}
 	}
 }
 
-// TestMemoryForAJob asks for more memory than most machines have.
+// TestMemoryForAJob requests more memory than most machines have.
 func TestMemoryForAJob(t *testing.T) {
 	const gib = 1 << 30
 	table := routing.Table{
 		Machines: map[string]placement.Machine{"local": {CPUs: 4, MemoryBytes: 8 * gib, Local: true}, "slurm": {}},
-		Rules:    []routing.Rule{{Least: placement.Resources{MemoryBytes: 20 * gib}, Placement: placement.Placement{Partition: "big"}}},
+		Rules:    []routing.Rule{{Min: placement.Resources{MemoryBytes: 20 * gib}, Placement: placement.Placement{Partition: "big"}}},
 		Largest: func(p placement.Placement) (placement.Node, bool) {
 			if p.Partition == "big" {
 				return placement.Node{CPUs: 2, MemoryBytes: 64 * gib, Seconds: 3600}, true

@@ -12,8 +12,8 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Check returns all that is wrong with a value, whose unit is shown beside its
-// limits. Paths begin at the value.
+// Check returns every error in a value. unit is shown next to its limits; paths are
+// relative to the value.
 func (s *Schema) Check(v *strictjson.Value, unit string) []fault.Field {
 	var faults []fault.Field
 	var invalid *jsonschema.ValidationError
@@ -27,8 +27,8 @@ func (s *Schema) Check(v *strictjson.Value, unit string) []fault.Field {
 	return faults
 }
 
-// appendTextFaults refuses NUL characters: no argument, variable or file name
-// can hold one.
+// appendTextFaults rejects NUL characters, which arguments, environment variables and
+// file names cannot contain.
 func appendTextFaults(faults []fault.Field, v *strictjson.Value, path []any) []fault.Field {
 	if v.Kind == strictjson.String && strings.ContainsRune(v.Text, 0) {
 		return append(faults, fault.Field{Loc: append([]any{}, path...), Msg: "must not contain a NUL character", Type: "value"})
@@ -38,7 +38,7 @@ func appendTextFaults(faults []fault.Field, v *strictjson.Value, path []any) []f
 	}
 	for _, m := range v.Members {
 		if strings.ContainsRune(m.Name, 0) {
-			faults = append(faults, fault.Field{Loc: append(append([]any{}, path...), m.Name), Msg: "must not have a name with a NUL character", Type: "value"})
+			faults = append(faults, fault.Field{Loc: append(append([]any{}, path...), m.Name), Msg: "must not have a NUL character in its name", Type: "value"})
 			continue
 		}
 		faults = appendTextFaults(faults, m.Value, append(slices.Clip(path), m.Name))
@@ -46,8 +46,8 @@ func appendTextFaults(faults []fault.Field, v *strictjson.Value, path []any) []f
 	return faults
 }
 
-// appendIntegerFaults refuses whole numbers beyond ±2^53, which many programs
-// would round, unless the schema sets a limit of its own.
+// appendIntegerFaults rejects integers outside ±2^53, which many programs would round,
+// unless the schema sets its own limits.
 func appendIntegerFaults(faults []fault.Field, v *strictjson.Value, schema map[string]any, path []any) []fault.Field {
 	switch v.Kind {
 	case strictjson.Array:
@@ -57,14 +57,14 @@ func appendIntegerFaults(faults []fault.Field, v *strictjson.Value, schema map[s
 		}
 	case strictjson.Number:
 		if _, ok := v.Int(); !ok && wantsPlainInteger(schema) {
-			return append(faults, fault.Field{Loc: append([]any{}, path...), Msg: "must be within ±9007199254740992 (2^53), got " + Shown(v), Type: "value"})
+			return append(faults, fault.Field{Loc: append([]any{}, path...), Msg: "must be within ±9007199254740992 (2^53), got " + ShortValue(v), Type: "value"})
 		}
 	}
 	return faults
 }
 
-// wantsPlainInteger reports whether a schema asks for a whole number without
-// limiting its size.
+// wantsPlainInteger reports whether a schema requires an integer without limiting its
+// size.
 func wantsPlainInteger(schema map[string]any) bool {
 	types := typesOf(schema)
 	has := func(words ...string) bool {
@@ -74,7 +74,7 @@ func wantsPlainInteger(schema map[string]any) bool {
 	return slices.Contains(types, "integer") && !slices.Contains(types, "number") && !limited
 }
 
-// Path writes a path below settings as people do: sequences[3].name.
+// Path formats a path below settings in the usual notation, such as sequences[3].name.
 func Path(path []any) string {
 	var b strings.Builder
 	for _, step := range path {

@@ -11,17 +11,16 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// Lint notes keywords that JSON Schema does not know or that have no effect
-// where they stand, in a schema and all those below it. The library ignores
-// them silently, and so would a limit with a typing error. own are the keys
-// that a parameter has besides.
+// Lint reports keywords that JSON Schema does not know or that have no effect in their
+// position, in schema and all its subschemas. The library ignores them silently, so a
+// misspelled limit would go unnoticed. own lists the additional keys of a parameter.
 func Lint(r *tomltree.Reader, schema *tomltree.Node, own []string) {
 	c := checker{r, own}
 	c.schema(schema, own)
 }
 
-// UnknownWord notes a key that is neither a keyword of JSON Schema nor one of
-// the parameter's own.
+// UnknownWord reports a key that is neither a JSON Schema keyword nor one of the
+// parameter's own keys.
 func UnknownWord(r *tomltree.Reader, m tomltree.Member, own []string) {
 	c := checker{r, own}
 	c.unknownWord(m, own)
@@ -41,7 +40,7 @@ func (c *checker) schema(schema *tomltree.Node, also []string) {
 			continue
 		}
 		if len(types) > 0 && len(word.types) > 0 && !overlap(types, word.types) {
-			c.Mistakef(m.Line, "%s says nothing about a value of type %s: remove it or change the type", m.Name, strings.Join(types, " or "))
+			c.Errorf(m.Line, "%s has no effect on a value of type %s: remove it or change the type", m.Name, strings.Join(types, " or "))
 		}
 		c.patterns(m)
 		for _, below := range schemasBelow(word.below, m.Value) {
@@ -53,13 +52,13 @@ func (c *checker) schema(schema *tomltree.Node, also []string) {
 
 func (c *checker) unknownWord(m tomltree.Member, also []string) {
 	if near := plaintext.Nearest(m.Name, append(Words(), also...)); near != "" {
-		c.Mistakef(m.Line, "unknown key %q; did you mean %q?", m.Name, near)
+		c.Errorf(m.Line, "unknown key %q; did you mean %q?", m.Name, near)
 		return
 	}
-	c.Mistakef(m.Line, "unknown key %q: it is neither a parameter's own (%s) nor a word of JSON Schema", m.Name, strings.Join(c.own, ", "))
+	c.Errorf(m.Line, "unknown key %q: it is neither a parameter key (%s) nor a JSON Schema keyword", m.Name, strings.Join(c.own, ", "))
 }
 
-// types returns the types that a schema states, none if it states none.
+// types returns the types that a schema declares, nil if it declares none.
 func (c *checker) types(n *tomltree.Node) []string {
 	if n == nil {
 		return nil
@@ -72,7 +71,7 @@ func (c *checker) types(n *tomltree.Node) []string {
 	for _, item := range items {
 		switch {
 		case item.Kind != strictjson.String:
-			c.Mistakef(item.Line, "type must be a text, got %s", tomltree.KindName(item.Kind))
+			c.Errorf(item.Line, "type must be a text, got %s", tomltree.KindName(item.Kind))
 		case !slices.Contains(schemaTypes, item.Text):
 			msg := "unknown type " + strconv.Quote(item.Text)
 			if near := plaintext.Nearest(item.Text, schemaTypes); near != "" {
@@ -80,7 +79,7 @@ func (c *checker) types(n *tomltree.Node) []string {
 			} else {
 				msg += ": use " + tomltree.OrList(schemaTypes)
 			}
-			c.Mistakef(item.Line, "%s", msg)
+			c.Errorf(item.Line, "%s", msg)
 		default:
 			types = append(types, item.Text)
 		}
@@ -88,7 +87,7 @@ func (c *checker) types(n *tomltree.Node) []string {
 	return types
 }
 
-// patterns notes invalid regular expressions.
+// patterns reports invalid regular expressions.
 func (c *checker) patterns(m tomltree.Member) {
 	switch {
 	case m.Name == "pattern" && m.Value.Kind == strictjson.String:
@@ -109,7 +108,7 @@ func (c *checker) limits(schema *tomltree.Node) {
 		x, _ := strconv.ParseFloat(low.Text, 64)
 		y, _ := strconv.ParseFloat(high.Text, 64)
 		if x > y {
-			c.Mistakef(low.Line, "%s %s is above %s %s: no value can pass", pair[0], low.Text, pair[1], high.Text)
+			c.Errorf(low.Line, "%s %s is above %s %s: no value can be valid", pair[0], low.Text, pair[1], high.Text)
 		}
 	}
 }

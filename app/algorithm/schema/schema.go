@@ -1,5 +1,5 @@
-// Package schema compiles JSON Schemas (draft 2020-12) written in TOML, checks
-// values against them, and explains what is wrong in a sentence for each fault.
+// Package schema compiles JSON Schemas (draft 2020-12) written in TOML, checks values
+// against them, and explains each error in one sentence.
 package schema
 
 import (
@@ -19,21 +19,21 @@ import (
 type Schema struct {
 	compiled  *jsonschema.Schema
 	words     map[string]any
-	types     []string // that the schema states
+	types     []string // declared by the schema
 	takesNull bool
 }
 
-// url names a schema while it is compiled; nothing is loaded from it.
+// url names a schema during compilation; nothing is loaded from it.
 const url = "urn:molrun:parameter"
 
-// noLoader refuses to load a schema from anywhere.
+// noLoader refuses to load any external schema.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not in this file", url)
 }
 
-// Compile reads a schema. The path of a fault leads to the faulty keyword.
+// Compile compiles a schema. The path of an error leads to the invalid keyword.
 func Compile(text json.RawMessage) (*Schema, []fault.Field) {
 	v, err := strictjson.Parse(text)
 	if err != nil {
@@ -64,20 +64,20 @@ func Compile(text json.RawMessage) (*Schema, []fault.Field) {
 	return nil, []fault.Field{{Msg: "the schema cannot be used: " + strings.ReplaceAll(err.Error(), url, "")}}
 }
 
-// Type returns what the schema says of its type: a name, a list, or nil.
+// Type returns the schema's "type" keyword: a name, a list, or nil.
 func (s *Schema) Type() any { return s.words["type"] }
 
-// IsOneOf reports whether the schema states one type, and one of these.
+// IsOneOf reports whether the schema declares exactly one type and it is among types.
 func (s *Schema) IsOneOf(types ...string) bool {
 	return s != nil && len(s.types) == 1 && overlap(s.types, types)
 }
 
-// TakesNull reports whether null is a value of the schema.
-func (s *Schema) TakesNull() bool { return s != nil && s.takesNull }
+// AcceptsNull reports whether the schema accepts null.
+func (s *Schema) AcceptsNull() bool { return s != nil && s.takesNull }
 
-// Least returns the smallest number that the schema allows, in plain digits; false
-// if it sets no limit.
-func (s *Schema) Least() (digits string, ok bool) {
+// Minimum returns the smallest number that the schema allows, in plain decimal notation. ok
+// is false if the schema sets no lower limit.
+func (s *Schema) Minimum() (digits string, ok bool) {
 	least := new(big.Rat)
 	if s.compiled.Minimum != nil {
 		least, ok = s.compiled.Minimum, true
@@ -93,7 +93,7 @@ func (s *Schema) Least() (digits string, ok bool) {
 	return decimalText(least), ok
 }
 
-// typesOf returns the types that a schema states.
+// typesOf returns the types that a schema declares.
 func typesOf(words map[string]any) []string {
 	switch t := words["type"].(type) {
 	case string:

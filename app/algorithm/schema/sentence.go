@@ -17,14 +17,15 @@ import (
 	"molrun/app/base/unit"
 )
 
-// How much of a faulty value and of a list of choices a message shows.
+// Limits on how much of an invalid value (characters) and of a list of choices (items) a
+// message shows.
 const (
 	shownValue   = 40
 	shownChoices = 12
 )
 
-// sentences turns the findings of the schema library into a sentence for each
-// fault, for the person who filled in the form. Paths begin at the value.
+// sentences turns the schema library's errors into one sentence each, written for the
+// person filling in the form. Paths are relative to the value.
 func sentences(err *jsonschema.ValidationError, v *strictjson.Value, unit string) []fault.Field {
 	s := sentencer{root: v, unit: unit}
 	s.addError(err)
@@ -42,7 +43,7 @@ type sentencer struct {
 	faults []fault.Field
 }
 
-// locate returns the path and the value that a fault is about.
+// locate returns the path of an error and the value it concerns.
 func (s *sentencer) locate(steps []string) ([]any, *strictjson.Value) {
 	path, v := []any{}, s.root
 	for _, step := range steps {
@@ -66,7 +67,7 @@ func (s *sentencer) fault(path []any, typ, format string, args ...any) {
 	s.faults = append(s.faults, fault.Field{Loc: path, Msg: fmt.Sprintf(format, args...), Type: typ})
 }
 
-// addError collects the faults below err and skips the errors that only group others.
+// addError collects the errors below err, skipping those that only group others.
 func (s *sentencer) addError(err *jsonschema.ValidationError) {
 	path, v := s.locate(err.InstanceLocation)
 	switch k := err.ErrorKind.(type) {
@@ -92,9 +93,9 @@ func (s *sentencer) addError(err *jsonschema.ValidationError) {
 	case *kind.Type:
 		s.fault(path, "type", "must be %s, got %s", typeNames(k.Want), typeNames([]string{k.Got}))
 	case *kind.Format:
-		s.fault(path, "value", "must be a valid %s, got %s", k.Want, Shown(v))
+		s.fault(path, "value", "must be a valid %s, got %s", k.Want, ShortValue(v))
 	case *kind.Pattern:
-		s.fault(path, "value", "must match the pattern %s, got %s", k.Want, Shown(v))
+		s.fault(path, "value", "must match the pattern %s, got %s", k.Want, ShortValue(v))
 	default:
 		if msg := limitSentence(err.ErrorKind, v, s.unit); msg != "" {
 			s.fault(path, "value", "%s", msg)
@@ -109,9 +110,9 @@ func (s *sentencer) addError(err *jsonschema.ValidationError) {
 	}
 }
 
-// objectWith returns the path of the first object at a depth that has a member.
-// The library reuses the memory of the path that it reports with a forbidden
-// name, so only the length of such a path is reliable.
+// objectWith returns the path of the first object at the given depth that has the member.
+// The library reuses the memory of the path that it reports with a forbidden name, so
+// only the length of that path is reliable.
 func objectWith(v *strictjson.Value, member string, depth int, path []any) []any {
 	if depth == 0 {
 		if v.Member(member) == nil {
@@ -132,8 +133,9 @@ func objectWith(v *strictjson.Value, member string, depth int, path []any) []any
 	return nil
 }
 
-// alternatives describes the faults of the intended branch, the only one that
-// the value's type fits, or else of all branches in one sentence.
+// alternatives describes the errors of the intended branch, which is the only one that
+// accepts the value's type; if there is no single such branch, it describes all branches
+// in one sentence.
 func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v *strictjson.Value) {
 	if k, ok := err.ErrorKind.(*kind.OneOf); ok && len(k.Subschemas) > 1 {
 		s.fault(path, "value", "matches more than one of several mutually exclusive forms")
@@ -160,13 +162,13 @@ func (s *sentencer) alternatives(err *jsonschema.ValidationError, path []any, v 
 	s.fault(path, "value", "matches none of the allowed forms: %s", strings.Join(slices.Compact(all), "; or "))
 }
 
-// limitSentence describes a violated limit, "" for other faults.
+// limitSentence describes a violated limit; it returns "" for other errors.
 func limitSentence(k jsonschema.ErrorKind, v *strictjson.Value, unit string) string {
 	if unit != "" {
 		unit = " (" + unit + ")"
 	}
 	number := func(rule string, want *big.Rat) string {
-		return fmt.Sprintf("must be %s %s%s, got %s", rule, decimalText(want), unit, Shown(v))
+		return fmt.Sprintf("must be %s %s%s, got %s", rule, decimalText(want), unit, ShortValue(v))
 	}
 	switch k := k.(type) {
 	case *kind.Minimum:
@@ -182,7 +184,7 @@ func limitSentence(k jsonschema.ErrorKind, v *strictjson.Value, unit string) str
 	case *kind.Enum:
 		return choiceSentence(k.Want, v)
 	case *kind.Const:
-		return fmt.Sprintf("must be %s, got %s", shownAny(k.Want), Shown(v))
+		return fmt.Sprintf("must be %s, got %s", shownAny(k.Want), ShortValue(v))
 	case *kind.Not:
 		return "has a value that is not allowed"
 	case *kind.FalseSchema:
@@ -193,7 +195,7 @@ func limitSentence(k jsonschema.ErrorKind, v *strictjson.Value, unit string) str
 	return countSentence(k)
 }
 
-// countSentence is limitSentence for lengths and numbers of items.
+// countSentence is limitSentence for lengths and item counts.
 func countSentence(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.MinLength:
@@ -238,10 +240,10 @@ func choiceSentence(want []any, v *strictjson.Value) string {
 	if len(all) > shownChoices {
 		all = append(all[:shownChoices], fmt.Sprintf("… (%d in all)", len(want)))
 	}
-	return fmt.Sprintf("must be one of %s, got %s%s", strings.Join(all, ", "), Shown(v), near)
+	return fmt.Sprintf("must be one of %s, got %s%s", strings.Join(all, ", "), ShortValue(v), near)
 }
 
-// typeNames puts types of JSON Schema into plain words.
+// typeNames puts JSON Schema types into plain words.
 func typeNames(types []string) string {
 	words := map[string]string{
 		"string": "text", "number": "a number", "integer": "a whole number", "boolean": "true or false",
@@ -254,8 +256,8 @@ func typeNames(types []string) string {
 	return strings.Join(names, " or ")
 }
 
-// Shown returns a value for a message, cut where it is long.
-func Shown(v *strictjson.Value) string {
+// ShortValue formats a value for a message, truncating long ones.
+func ShortValue(v *strictjson.Value) string {
 	text := []rune(string(strictjson.AppendPlain(nil, v)))
 	if len(text) > shownValue {
 		return string(text[:shownValue]) + "…"
@@ -273,7 +275,7 @@ func shownAny(v any) string {
 	return fmt.Sprint(v)
 }
 
-// decimalText writes a number of a schema in plain digits.
+// decimalText formats a number of a schema in plain decimal notation.
 func decimalText(r *big.Rat) string {
 	if r.IsInt() {
 		return strictjson.PlainNumber(r.Num().String())

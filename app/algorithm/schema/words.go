@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// word describes a keyword of JSON Schema (2020-12): what kind of schema stands
-// below it and which types of values it limits.
+// word describes a JSON Schema keyword (2020-12): the kind of subschema it takes and the
+// value types it constrains.
 type word struct {
 	below below
-	types []string // none: all
+	types []string // empty means all
 }
 
 type below byte
@@ -57,12 +57,12 @@ var words = map[string]*word{
 	"not": {below: oneSchema}, "if": {below: oneSchema}, "then": {below: oneSchema}, "else": {below: oneSchema},
 }
 
-// shapeWords define by themselves what a value looks like.
+// shapeWords are the keywords that define the form of a value on their own.
 var shapeWords = []string{"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"}
 
 var schemaTypes = []string{"string", "number", "integer", "boolean", "array", "object", "null"}
 
-// limits are pairs of keywords of which the first may not exceed the second.
+// limits are pairs of keywords where the first must not exceed the second.
 var limits = [][2]string{
 	{"minimum", "maximum"},
 	{"minimum", "exclusiveMaximum"},
@@ -74,11 +74,11 @@ var limits = [][2]string{
 	{"minContains", "maxContains"},
 }
 
-// IsWord reports whether a name is a keyword of JSON Schema.
+// IsWord reports whether name is a JSON Schema keyword.
 func IsWord(name string) bool { return words[name] != nil }
 
-// IsShape reports whether a keyword defines by itself what a value looks like.
+// IsShape reports whether a keyword defines the form of a value on its own.
 func IsShape(name string) bool { return slices.Contains(shapeWords, name) }
 
-// Words returns the keywords of JSON Schema, sorted.
+// Words returns the JSON Schema keywords, sorted.
 func Words() []string { return slices.Sorted(maps.Keys(words)) }

@@ -10,13 +10,13 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// How much of a detail is kept.
+// Maximum lengths of a detail's texts.
 const (
 	maxDetailText = 2000
 	maxTypeText   = 200
 )
 
-// parseAnswers reads a validator's output: one array of details, or with many an
+// parseAnswers parses a validator's output: one array of details or, if many is set, one
 // array on a line for each question.
 func parseAnswers(output []byte, questions int, many bool) ([][]fault.Field, error) {
 	lists := [][]byte{output}
@@ -55,7 +55,7 @@ func parseDetails(text []byte) ([]fault.Field, error) {
 	return details, nil
 }
 
-// parseDetail reads one {"loc":[…],"msg":"…","type":"…"}.
+// parseDetail parses one {"loc":[…],"msg":"…","type":"…"}.
 func parseDetail(v *strictjson.Value) (fault.Field, error) {
 	loc, msg, typ := v.Member("loc"), v.Member("msg"), v.Member("type")
 	if msg == nil || msg.Kind != strictjson.String || msg.Text == "" || loc == nil || loc.Kind != strictjson.Array {
@@ -73,7 +73,7 @@ func parseDetail(v *strictjson.Value) (fault.Field, error) {
 		case whole:
 			f.Loc = append(f.Loc, int(n))
 		default:
-			return fault.Field{}, fmt.Errorf(`"loc" may hold texts and whole numbers, got %.60q`, step.Raw)
+			return fault.Field{}, fmt.Errorf(`"loc" can contain only strings and integers, got %.60q`, step.Raw)
 		}
 	}
 	return f, nil

@@ -9,17 +9,17 @@ import (
 	"slices"
 )
 
-// Builtin returns the check that a command of this program would make, to be made
-// in this process; nil if that command makes none. The check reads documents and
-// writes faults as a validator does, until ctx ends.
+// Builtin returns the in-process equivalent of a validator command that runs this
+// program, nil if there is none. Like a validator, it reads documents and writes errors;
+// it stops when ctx is done.
 type Builtin func(argv []string) func(ctx context.Context, documents io.Reader, faults io.Writer) error
 
-// builtinLimit is the length of a document or file above which a check gets a
-// process of its own after all, whose memory is limited: the faults of a long text
-// may take forty times its length.
+// builtinLimit is the size of a document or file above which a check runs in a separate
+// process, whose memory is limited: the errors of a long text can take forty times its
+// length.
 const builtinLimit = 1 << 20
 
-// isSmall reports whether a check of these documents and files is small.
+// isSmall reports whether the documents and files of a call are within builtinLimit.
 func (c *call) isSmall() bool {
 	return c.longest <= builtinLimit && !slices.ContainsFunc(c.files, func(path string) bool {
 		info, err := os.Stat(path)
@@ -27,7 +27,8 @@ func (c *call) isSmall() bool {
 	})
 }
 
-// builtinOf returns how to make a call in this process, nil if it needs another.
+// builtinOf returns a function that makes the call in this process, nil if it needs a
+// separate process.
 func (p *Pool) builtinOf(c call) runFunc {
 	if p.options.Builtin == nil || !c.isSmall() {
 		return nil
@@ -40,7 +41,7 @@ func (p *Pool) builtinOf(c call) runFunc {
 		ctx, tooMuch := context.WithCancel(ctx)
 		defer tooMuch()
 		answers := &boundedBuffer{most: outputLimit, full: tooMuch}
-		// A panic of the engine ends this check, as it would end its process.
+		// A panic of the engine ends only this check, as in a separate process.
 		defer func() {
 			if p := recover(); p != nil {
 				output, err = nil, fmt.Errorf("panic: %v", p)

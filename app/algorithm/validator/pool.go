@@ -14,29 +14,29 @@ import (
 	"molrun/app/base/limit"
 )
 
-// PoolOptions configure a Pool. Zero values take the defaults named here.
+// PoolOptions configure a Pool. Zero values select the defaults.
 type PoolOptions struct {
-	AtOnce  int           // programs that run at once, as many as there are CPUs and at least two; a user gets all but one
-	Wait    time.Duration // how long a check may wait for its turn, one minute
-	Timeout time.Duration // how long a check of up to 100 documents may take, five seconds
-	TempDir TempDir       // a directory of the system's
-	Confine Confine       // nothing is limited
-	Builtin Builtin       // none
+	Concurrency int           // concurrent programs, of which one user gets all but one; default: number of CPUs, at least 2
+	Wait        time.Duration // maximum wait for a slot; default: one minute
+	Timeout     time.Duration // time limit for a check of up to 100 documents; default: five seconds
+	TempDir     TempDir       // creates working directories; default: the system temporary directory
+	Confine     Confine       // limits programs; default: no limits
+	Builtin     Builtin       // checks to run in this process; default: none
 }
 
-// Pool runs the programs of all algorithms, a bounded number at once.
+// Pool runs the validators of all algorithms, with bounded concurrency.
 type Pool struct {
 	options  PoolOptions
-	programs *limit.Slots // by user
-	builtin  *limit.Slots // checks in this process, which slow programs do not hold up
+	programs *limit.Slots // for programs; fair among users
+	builtin  *limit.Slots // for checks in this process, which slow programs must not delay
 }
 
-// NewPool returns a pool that needs no end other than Close.
+// NewPool returns a pool. Close is the only cleanup it needs.
 func NewPool(o PoolOptions) *Pool {
-	// One user's checks leave a CPU for the answers to others.
+	// One user's checks leave a CPU for other requests.
 	enough := max(2, runtime.NumCPU())
-	if o.AtOnce <= 0 {
-		o.AtOnce = enough
+	if o.Concurrency <= 0 {
+		o.Concurrency = enough
 	}
 	if o.Wait <= 0 {
 		o.Wait = time.Minute
@@ -50,36 +50,36 @@ func NewPool(o PoolOptions) *Pool {
 	if o.Confine == nil {
 		o.Confine = unconfined
 	}
-	return &Pool{options: o, programs: newSlots(o.AtOnce), builtin: newSlots(enough)}
+	return &Pool{options: o, programs: newSlots(o.Concurrency), builtin: newSlots(enough)}
 }
 
-// newSlots returns slots for a number of checks at once. No user takes the last one, so that the slow
-// checks of one alone never hold up another's.
+// newSlots returns slots for n concurrent checks. No user can take the last one, so the
+// slow checks of one user never block another user's.
 func newSlots(n int) *limit.Slots { return &limit.Slots{All: n, Each: max(1, n-1)} }
 
 var (
 	errBusy     = fault.Errorf(fault.Unavailable, "too many settings are being checked; send the request again in a few seconds")
-	errStopping = fault.Errorf(fault.Unavailable, "the service is stopping; send the request again when it is back")
+	errStopping = fault.Errorf(fault.Unavailable, "the service is stopping; send the request again after it has restarted")
 )
 
-// takeSlot waits for a slot until ctx ends, the wait is too long or the service stops.
+// takeSlot waits for a slot until ctx is done, the wait times out, or the service stops.
 func (p *Pool) takeSlot(ctx context.Context, slots *limit.Slots, user string) (release func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.options.Wait, errBusy)
 	defer cancel()
 	return slots.Take(ctx, user)
 }
 
-// Close refuses the checks that wait and those that come later, so that the
-// service can stop. Running checks continue.
+// Close rejects waiting and later checks so that the service can stop. Running checks
+// continue.
 func (p *Pool) Close() {
 	p.programs.Close(errStopping)
 	p.builtin.Close(errStopping)
 }
 
-// AskProgram returns the faults that a program finds, a list for each question; paths
-// begin below the settings. Users share the pool fairly. An error says that the
-// program could not be asked, which is no fault of the settings.
-func (p *Pool) AskProgram(ctx context.Context, user string, program Program, questions []Question) ([][]fault.Field, error) {
+// AskProgram returns a list of errors found by the program for each question; paths are
+// relative to the settings. Users share the pool fairly. The returned error is not an
+// error in the settings; it means that the program could not be run.
+func (p *Pool) AskProgram(ctx context.Context, user string, program Program, questions []Input) ([][]fault.Field, error) {
 	faults := make([][]fault.Field, len(questions))
 	calls := program.calls(questions)
 	ctx, stop := context.WithCancel(ctx)
@@ -88,7 +88,7 @@ func (p *Pool) AskProgram(ctx context.Context, user string, program Program, que
 	var first error
 	var once sync.Once
 	var workers sync.WaitGroup
-	for range min(p.options.AtOnce, len(calls)) {
+	for range min(p.options.Concurrency, len(calls)) {
 		workers.Go(func() {
 			for call := range work {
 				answers, err := p.makeCall(ctx, user, program, call)
@@ -113,8 +113,8 @@ func (p *Pool) AskProgram(ctx context.Context, user string, program Program, que
 	return faults, nil
 }
 
-// CheckInProcess has a file read in this process when it is the user's turn. check ends with its
-// context.
+// CheckInProcess runs a check in this process once the user gets a slot. check must
+// return when its context is done.
 func (p *Pool) CheckInProcess(ctx context.Context, user string, check func(context.Context) error) (err error) {
 	limit.WithoutSlot(ctx, func() { err = p.checkInSlot(ctx, user, check) })
 	return err
@@ -135,7 +135,7 @@ func (p *Pool) checkInSlot(ctx context.Context, user string, check func(context.
 	return err
 }
 
-// makeCall makes one call when it is the user's turn.
+// makeCall makes one call once the user gets a slot.
 func (p *Pool) makeCall(ctx context.Context, user string, program Program, c call) (answers [][]fault.Field, err error) {
 	limit.WithoutSlot(ctx, func() { answers, err = p.askInSlot(ctx, user, program, c) })
 	return answers, err
@@ -154,11 +154,11 @@ func (p *Pool) askInSlot(ctx context.Context, user string, program Program, c ca
 	return program.runCall(ctx, c, c.limit(p.options.Timeout), run)
 }
 
-// runFunc makes a call within the time of ctx and returns the output.
+// runFunc makes a call before ctx expires and returns the output.
 type runFunc func(ctx context.Context, c call) (output []byte, err error)
 
-// runCall makes a call. Its error names the algorithm, as the cause for the log and
-// as a sentence for the caller.
+// runCall makes a call. Its error names the algorithm, in the cause for the log and in
+// the message for the caller.
 func (p *Program) runCall(ctx context.Context, c call, limit time.Duration, run runFunc) ([][]fault.Field, error) {
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -170,20 +170,20 @@ func (p *Program) runCall(ctx context.Context, c call, limit time.Duration, run 
 		return &fault.Error{Code: code, Message: message, Err: fmt.Errorf("validator of %s %s: %w", p.Type, p.Version, err)}
 	}
 	if timed.Err() != nil {
-		err = fmt.Errorf("no answer after %v", limit)
+		err = fmt.Errorf("timed out after %v", limit)
 		return nil, fail(fault.Unavailable, fmt.Sprintf("checking the settings of %s took longer than %v; try again later", p.Type, limit))
 	}
 	answers, parseErr := parseAnswers(output, len(c.questions), p.Many)
-	unread := errors.Is(err, exec.ErrWaitDelay) // it has ended, and its output was not read to the end in time
+	unread := errors.Is(err, exec.ErrWaitDelay) // the program exited, but its output could not be read completely in time
 	switch {
 	case unread && parseErr != nil:
 		return nil, fail(fault.Unavailable, fmt.Sprintf("the program that checks the settings of %s did not answer in time; "+
-			"try again later, and ask an administrator if that stays so", p.Type))
+			"try again later, and ask an administrator if this persists", p.Type))
 	case err != nil && !unread && (parseErr != nil || !anyFault(answers)):
 		return nil, fail(fault.Unavailable, fmt.Sprintf("the program that checks the settings of %s failed; ask an administrator", p.Type))
 	case parseErr != nil:
 		err = parseErr
-		return nil, fail(fault.Internal, fmt.Sprintf("the program that checks the settings of %s gave no usable answer; ask an administrator", p.Type))
+		return nil, fail(fault.Internal, fmt.Sprintf("the program that checks the settings of %s returned invalid output; ask an administrator", p.Type))
 	}
 	return answers, nil
 }

@@ -11,7 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// hold has the pool read files of a user in this process that end with the test.
+// hold occupies the pool with a user's in-process checks until the test ends.
 func hold(ctx context.Context, p *Pool, user string, files int) {
 	for range files {
 		go func() {
@@ -44,7 +44,7 @@ func TestNoUserTakesTheLastSlot(t *testing.T) {
 	}
 }
 
-func TestWaitForATurnEnds(t *testing.T) {
+func TestWaitForASlotTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(PoolOptions{Wait: 20 * time.Second})
 		p.builtin = newSlots(1)
@@ -63,7 +63,7 @@ func TestWaitForATurnEnds(t *testing.T) {
 	})
 }
 
-func TestAClosedPoolRefuses(t *testing.T) {
+func TestClosedPoolRejectsChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(PoolOptions{})
 		p.builtin = newSlots(1)

@@ -18,48 +18,47 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// What a program can use to print its version.
+// Limits for version queries and self-tests.
 const (
 	probeTimeLimit     = 10 * time.Second
 	versionOutputLimit = 64 << 10
-	maxVersion         = 64 // bytes that are kept of it
+	maxVersion         = 64 // bytes kept of a version
 )
 
-// Probe is a command that shows the version of a program, or that it works.
+// Probe is a command that queries the version of a program or tests it.
 type Probe struct {
 	Argv    []string
-	Env     []string       // beside the usual
-	Pattern *regexp.Regexp // its first group, or all of it, is the version; nil: it is not asked for that
+	Env     []string       // in addition to the standard variables
+	Pattern *regexp.Regexp // its first group, or whole match, is the version; nil for a self-test
 	Sandbox protocol.Sandbox
 }
 
-// Prober asks programs for their versions and tests whether they work. It remembers what they said until their
-// files change.
+// Prober queries the versions of programs and runs self-tests. It caches versions until
+// the program's file changes.
 type Prober struct {
 	confine Confine
-	path    string // PATH on which programs are looked for
+	path    string // PATH used to find programs
 
-	mu    sync.Mutex // also while a program runs: one at a time
+	mu    sync.Mutex // also held while a program runs: one at a time
 	known map[string]answer
 }
 
-// answer is what a program said.
+// answer is a cached result.
 type answer struct {
 	version string
 	err     error
 	at      time.Time
 }
 
-// askAgain is how long a program is not asked again that did not say its version.
-const askAgain = time.Minute
+// retryAfter is the time before a failed version query is repeated.
+const retryAfter = time.Minute
 
-// NewProber returns a prober.
 func NewProber(confine Confine, path string) *Prober {
 	return &Prober{confine: confine, path: path, known: map[string]answer{}}
 }
 
-// Version returns the version that a program says it has. It waits for its turn and for the
-// program, ten seconds at most for that, or until ctx ends.
+// Version returns the version that a program reports. It waits for other queries to
+// finish, then at most ten seconds for the program, or until ctx is done.
 func (p *Prober) Version(ctx context.Context, probe Probe) (string, error) {
 	path, key, err := p.findProgram(probe)
 	if err != nil {
@@ -68,29 +67,29 @@ func (p *Prober) Version(ctx context.Context, probe Probe) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a, known := p.known[key]
-	if !known || a.err != nil && time.Since(a.at) > askAgain {
+	if !known || a.err != nil && time.Since(a.at) > retryAfter {
 		a.version, a.err = p.readVersion(ctx, path, probe)
 		a.at = time.Now()
 	}
 	if ctx.Err() == nil {
-		p.known[key] = a // bounded by the catalogue and its programs' updates
+		p.known[key] = a // bounded by the catalogue and program updates
 	}
 	return a.version, a.err
 }
 
 func (p *Prober) readVersion(ctx context.Context, path string, probe Probe) (string, error) {
-	said, _, err := p.runProbe(ctx, path, probe) // many say it with an exit status that is not 0
+	said, _, err := p.runProbe(ctx, path, probe) // many programs print it but exit with a nonzero status
 	if err != nil {
 		return "", err
 	}
 	groups := probe.Pattern.FindSubmatch(said)
 	if groups == nil {
-		return "", fmt.Errorf("%s does not say its version: version_pattern has no match in %q", probe.Argv[0], plaintext.OneLine(said, 200))
+		return "", fmt.Errorf("%s does not report its version: version_pattern does not match %q", probe.Argv[0], plaintext.OneLine(said, 200))
 	}
 	return plaintext.OneLine(groups[min(1, len(groups)-1)], maxVersion), nil
 }
 
-// findProgram finds the program. The key is the same as long as its file is.
+// findProgram finds the program. The key is the same until its file changes.
 func (p *Prober) findProgram(probe Probe) (path, key string, err error) {
 	path = probe.Argv[0]
 	info, err := os.Stat(path)
@@ -103,12 +102,12 @@ func (p *Prober) findProgram(probe Probe) (path, key string, err error) {
 		}
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("find %s to ask for its version: %w", probe.Argv[0], err)
+		return "", "", fmt.Errorf("find %s to query its version: %w", probe.Argv[0], err)
 	}
 	return path, fmt.Sprint(path, info.ModTime().UnixNano(), info.Size(), strings.Join(probe.Argv, "\x00"), probe.Pattern), nil
 }
 
-// pathOf returns PATH, on which an environment of conda comes first.
+// pathOf returns PATH, preceded by the conda environment if there is one.
 func (p *Prober) pathOf(probe Probe) string {
 	if conda := probe.Sandbox.Conda; conda != "" {
 		return filepath.Join(conda, "bin") + ":" + p.path
@@ -116,7 +115,7 @@ func (p *Prober) pathOf(probe Probe) string {
 	return p.path
 }
 
-// runProbe returns what the program prints, and how it ended.
+// runProbe returns the output of the program and its exit error.
 func (p *Prober) runProbe(ctx context.Context, path string, probe Probe) (said []byte, ended, err error) {
 	home, err := os.MkdirTemp("", "molrun-version-")
 	if err != nil {
@@ -147,16 +146,16 @@ func (p *Prober) runProbe(ctx context.Context, path string, probe Probe) (said [
 		return nil, nil, err
 	}
 	ended = c.Wait()
-	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // what it left behind
+	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // kill remaining children
 	if ctx.Err() != nil {
 		return nil, nil, &tooLong{probe.Argv[0]}
 	}
 	return out.bytes(), ended, nil
 }
 
-// tooLong says that a program was ended.
+// tooLong is the error for a program that was killed after the time limit.
 type tooLong struct{ program string }
 
 func (e *tooLong) Error() string {
-	return fmt.Sprintf("%s did not say its version within %s", e.program, probeTimeLimit)
+	return fmt.Sprintf("%s did not report its version within %s", e.program, probeTimeLimit)
 }

@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// program is a script in a folder of its own.
+// program creates a script in its own folder.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "prog")
@@ -47,8 +47,8 @@ func TestVersionsAreBounded(t *testing.T) {
 	t.Parallel()
 	any := regexp.MustCompile(`(?s).+`)
 	for script, want := range map[string]struct{ version, says string }{
-		"echo nothing\n":                      {"", "has no match"},
-		"head -c 100000 /dev/zero; echo v7\n": {"", "has no match"},
+		"echo nothing\n":                      {"", "does not match"},
+		"head -c 100000 /dev/zero; echo v7\n": {"", "does not match"},
 		"printf 'v%0100d' 7\n":                {"v0", ""},
 	} {
 		probe := Probe{Argv: []string{program(t, script)}, Pattern: regexp.MustCompile(`v\d+`)}
@@ -65,16 +65,15 @@ func TestVersionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSelfTestIsBounded ends a program that hangs.
 func TestSelfTestIsBounded(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	probe := Probe{Argv: []string{program(t, "sleep 1000 & sleep 1000\n"), "-v"}}
-	must.Fail(t, "the error", NewProber(unconfined, "/usr/bin:/bin").SelfTest(ctx, probe), `-v" did not end within 10s where jobs run`)
+	must.Fail(t, "the error", NewProber(unconfined, "/usr/bin:/bin").SelfTest(ctx, probe), `-v" did not exit within 10s where jobs run`)
 }
 
-// TestProgramThatHangsIsLeftAlone asks one that would never answer.
+// A program that hangs is not queried again right away.
 func TestProgramThatHangsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	asked := filepath.Join(t.TempDir(), "asked")
@@ -82,7 +81,7 @@ func TestProgramThatHangsIsLeftAlone(t *testing.T) {
 	probe := Probe{Argv: []string{program(t, "echo x >> "+asked+"; sleep 1000 & sleep 1000\n")}, Pattern: regexp.MustCompile(`.+`)}
 	begin := time.Now()
 	for range 3 {
-		if v, err := p.Version(t.Context(), probe); err == nil || !strings.Contains(err.Error(), "did not say its version within 10s") {
+		if v, err := p.Version(t.Context(), probe); err == nil || !strings.Contains(err.Error(), "did not report its version within 10s") {
 			t.Errorf("%q, %v", v, err)
 		}
 	}

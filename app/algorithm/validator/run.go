@@ -16,25 +16,25 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Confine limits a command that has not started yet, and makes it run in a sandbox
-// where it can read these files and what the algorithm allows. done cleans up after
-// its end, or where it was not started.
+// Confine limits a command that has not started yet, and makes it run in a sandbox in
+// which it can read files and whatever the algorithm allows. done cleans up after the
+// command has exited, or if it was never started.
 type Confine func(c *exec.Cmd, may protocol.Sandbox, files []string) (done func(), err error)
 
 func unconfined(*exec.Cmd, protocol.Sandbox, []string) (done func(), err error) {
 	return func() {}, nil
 }
 
-// TempDir makes an empty directory.
+// TempDir creates an empty directory.
 type TempDir func() (path string, err error)
 
 func systemTempDir() (string, error) { return os.MkdirTemp("", "molrun-validate-") }
 
 var errTooMuch = fmt.Errorf("more than %d bytes of output", outputLimit)
 
-// process returns how to run a program in an empty directory, with nothing of the
-// service's environment but PATH. The process and its children have ended when it
-// returns; the process also ends with the service.
+// process returns a runFunc that runs a program in an empty directory. PATH is the only
+// variable taken from the service's environment. The process and its children have exited
+// when the runFunc returns; the process also exits with the service.
 func (p *Pool) process(may protocol.Sandbox) runFunc {
 	return func(ctx context.Context, c call) (output []byte, err error) {
 		home, err := p.options.TempDir()
@@ -74,7 +74,7 @@ func (p *Pool) process(may protocol.Sandbox) runFunc {
 	}
 }
 
-// SearchPath is the PATH on which programs are looked for.
+// SearchPath returns the PATH used to find programs.
 func SearchPath() string {
 	if path := os.Getenv("PATH"); path != "" {
 		return path
@@ -82,11 +82,11 @@ func SearchPath() string {
 	return "/usr/local/bin:/usr/bin:/bin"
 }
 
-// boundedBuffer keeps the first bytes that a program writes, and calls full
-// once there are more.
+// boundedBuffer keeps the first bytes that a program writes, and calls full once if there
+// are more.
 type boundedBuffer struct {
 	most int
-	full func() // may be nil
+	full func() // can be nil
 	mu   sync.Mutex
 	kept []byte
 	over bool

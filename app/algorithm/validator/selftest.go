@@ -14,19 +14,20 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// SelfTest runs the program and says in a sentence why it does not work where jobs run, nil if it does: it ends
-// with the exit status 0 or, if it is asked for its version, says that.
+// SelfTest runs the program where jobs run. It returns nil if the program works: if it
+// prints a version that matches the pattern or, without a pattern, exits with status 0.
+// Otherwise it returns an explanation.
 func (p *Prober) SelfTest(ctx context.Context, probe Probe) error {
 	path, _, err := p.findProgram(probe)
 	if err != nil {
-		return fmt.Errorf("the program %s is not there", probe.Argv[0])
+		return fmt.Errorf("the program %s does not exist", probe.Argv[0])
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	said, ended, err := p.runProbe(ctx, path, probe)
 	switch {
 	case errors.As(err, new(*tooLong)):
-		return fmt.Errorf("%q did not end within %s where jobs run", strings.Join(probe.Argv, " "), probeTimeLimit)
+		return fmt.Errorf("%q did not exit within %s where jobs run", strings.Join(probe.Argv, " "), probeTimeLimit)
 	case err != nil:
 		return fmt.Errorf("%s does not start where jobs run: %w", probe.Argv[0], err)
 	case probe.Pattern != nil && probe.Pattern.Match(said), probe.Pattern == nil && ended == nil:
@@ -41,20 +42,20 @@ var (
 	interpreter = regexp.MustCompile(`(?m)^(?:\S*/)?env: [‘'"]?([^’'":]+)[’'"]?: No such file or directory`)
 )
 
-// why says what a program lacked, by what it printed and how it ended.
+// why explains a failed self-test, based on the program's output and exit status.
 func why(path, said string, ended error) string {
 	line := results.LastErrorLine(said)
 	if found := library.FindStringSubmatch(said); found != nil {
 		return fmt.Sprintf("it lacks the shared library %s: install it, or list its folder under [sandbox] read and name it in LD_LIBRARY_PATH under [env]", found[1])
 	}
 	if found := interpreter.FindStringSubmatch(said); found != nil {
-		return fmt.Sprintf("its first line names the interpreter %s, which no folder of PATH has", found[1])
+		return fmt.Sprintf("its first line names the interpreter %s, which is not on PATH", found[1])
 	}
 	if notStarted(path, said, ended) {
 		if name := firstLine(path); name != "" && !exists(name) {
-			return fmt.Sprintf("its first line names the interpreter %s, which is not there", name)
+			return fmt.Sprintf("its first line names the interpreter %s, which does not exist", name)
 		}
-		return fmt.Sprintf("%s, or the loader that it names, can't be seen in the sandbox: list its folder under [sandbox] read", path)
+		return fmt.Sprintf("%s, or its dynamic loader, is not visible in the sandbox: list its folder under [sandbox] read", path)
 	}
 	if missing := results.MissingPath(line); missing != "" && exists(missing) {
 		return missing + " is on this machine, but not visible inside the sandbox: list it in [sandbox] read, or name it with [site.paths] or [[assets]]"
@@ -68,7 +69,8 @@ func why(path, said string, ended error) string {
 	return howEnded(ended) + ": " + line
 }
 
-// notStarted reports whether what was to start the program, bwrap or a shell that limits its memory, could not.
+// notStarted reports whether bwrap, or the shell that limits memory, could not start the
+// program.
 func notStarted(path, said string, ended error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](ended)
 	if !ok {
@@ -78,19 +80,19 @@ func notStarted(path, said string, ended error) bool {
 	return byShell || strings.Contains(said, "bwrap: execvp "+path)
 }
 
-// howEnded names an exit status or a signal.
+// howEnded describes an exit status or signal.
 func howEnded(ended error) string {
 	exit, ok := errors.AsType[*exec.ExitError](ended)
 	if !ok {
-		return "it does not say its version, version_pattern has no match"
+		return "it does not report its version: version_pattern does not match"
 	}
-	if code := exit.ExitCode(); code > 128 { // as bwrap and shells say it
-		return "it was ended by a signal, " + syscall.Signal(code-128).String()
+	if code := exit.ExitCode(); code > 128 { // convention of bwrap and shells
+		return "it was killed by signal " + syscall.Signal(code-128).String()
 	}
 	return fmt.Sprintf("exit status %d", exit.ExitCode())
 }
 
-// firstLine returns the interpreter that a script names, "" if it is none.
+// firstLine returns the interpreter that a script names, "" if none.
 func firstLine(script string) string {
 	f, err := os.Open(script)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package validator runs the programs that check settings beyond what a schema
-// can say. A program reads one JSON document of settings and prints one array of
-// details; or it reads a document on each line and prints an array on each line,
-// in order, so that a batch needs one process. The package also asks programs for
-// their versions and tests whether they work.
+// Package validator runs programs that check what a schema cannot express. A program
+// reads one JSON document of settings and prints one array of details; or it reads one
+// document per line and prints one array per line, in the same order, so that a batch
+// needs only one process. The package also queries the versions of programs and runs
+// self-tests.
 package validator
 
 import (
@@ -14,45 +14,46 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// What validators may use.
+// Limits for validators.
 const (
-	defaultTimeout = 5 * time.Second  // for 100 questions
-	maxTimeLimit   = 60 * time.Second // for any number of questions, unless 100 may take longer
+	defaultTimeout = 5 * time.Second  // per 100 questions
+	maxTimeLimit   = 60 * time.Second // per call; a longer timeout for 100 questions takes precedence
 	outputLimit    = 8 << 20
 )
 
 // Program is the validator of an algorithm.
 type Program struct {
-	Type, Version string // of the algorithm, for messages
-	Many          bool   // it answers many questions, a line each
+	Type, Version string // algorithm, for messages
+	Many          bool   // accepts many questions, one per line
 	Sandbox       protocol.Sandbox
 }
 
-// Question is what a validator is asked about.
-type Question struct {
+// Input is one input for a validator.
+type Input struct {
 	Argv     []string
-	Files    map[string][]string // paths that Argv may name
+	Files    map[string][]string // paths that Argv can contain
 	Settings *strictjson.Value
 }
 
-// call is one run of the program: its arguments, what it reads, for which questions.
+// call is one run of the program: its arguments, its input, and the questions that it
+// covers.
 type call struct {
 	argv      []string
-	files     []string // whose paths are in argv
+	files     []string // those whose paths are in argv
 	input     []byte
-	longest   int // bytes of a document in input
+	longest   int // size in bytes of the longest document in input
 	questions []int
 }
 
-// limit is how long a call may take if 100 questions may take the timeout.
+// limit returns the time limit of a call, given the timeout for 100 questions.
 func (c *call) limit(timeout time.Duration) time.Duration {
 	hundreds := time.Duration(len(c.questions)+99) / 100
 	return min(hundreds*timeout, max(timeout, maxTimeLimit))
 }
 
-// calls makes one call of each question, or of all questions that have the same
-// arguments.
-func (p *Program) calls(questions []Question) []call {
+// calls groups questions into calls: one call per question or, if the program accepts
+// many, one call for all questions with the same arguments.
+func (p *Program) calls(questions []Input) []call {
 	var calls []call
 	sameArguments := map[string]int{}
 	for i, q := range questions {
@@ -72,7 +73,7 @@ func (p *Program) calls(questions []Question) []call {
 	return calls
 }
 
-// named returns the files that arguments name.
+// named returns the files whose paths occur in the arguments.
 func named(files map[string][]string, argv []string) (paths []string) {
 	for _, all := range files {
 		for _, path := range all {

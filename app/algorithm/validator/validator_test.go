@@ -21,7 +21,7 @@ import (
 
 func TestSlowValidatorIsStopped(t *testing.T) {
 	p := Program{Type: "demo", Version: "1"}
-	calls := p.calls([]Question{{Argv: []string{"/bin/sh", "-c", "sleep 600"}, Settings: &strictjson.Value{Kind: strictjson.Object}}})
+	calls := p.calls([]Input{{Argv: []string{"/bin/sh", "-c", "sleep 600"}, Settings: &strictjson.Value{Kind: strictjson.Object}}})
 	got, err := p.runCall(t.Context(), calls[0], time.Millisecond, NewPool(PoolOptions{}).process(p.Sandbox))
 	if got != nil || fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "took longer than 1ms") {
 		t.Errorf("%v, error %v", got, err)
@@ -44,7 +44,7 @@ func TestTimeLimitGrowsWithQuestions(t *testing.T) {
 	}
 }
 
-// builtin returns a pool with a check in this process.
+// builtin returns a pool with an in-process check, which fails to start processes.
 func builtin(check func(ctx context.Context, documents io.Reader, faults io.Writer) error) *Pool {
 	return NewPool(PoolOptions{
 		Confine: func(*exec.Cmd, protocol.Sandbox, []string) (func(), error) {
@@ -69,16 +69,16 @@ func TestBuiltinCheckNeedsNoProcess(t *testing.T) {
 	})
 	object := &strictjson.Value{Kind: strictjson.Object}
 	program := Program{Type: "demo", Version: "1", Many: true}
-	got, err := pool.AskProgram(t.Context(), "ann", program, []Question{{[]string{"built-in"}, nil, object}, {[]string{"built-in"}, nil, object}})
+	got, err := pool.AskProgram(t.Context(), "ann", program, []Input{{[]string{"built-in"}, nil, object}, {[]string{"built-in"}, nil, object}})
 	if want := "[[] [n[1]: ab]]"; err != nil || fmt.Sprint(got) != want || read != "{}\n{}\n" {
 		t.Errorf("%v, %v for %q; want %s", got, err, read, want)
 	}
-	if _, err := pool.AskProgram(t.Context(), "ann", program, []Question{{[]string{"other"}, nil, object}}); err == nil {
+	if _, err := pool.AskProgram(t.Context(), "ann", program, []Input{{[]string{"other"}, nil, object}}); err == nil {
 		t.Error("another command did not start a process")
 	}
 }
 
-// A long text may take much memory, which only a process can be refused.
+// A long text can take much memory, which only a separate process can limit.
 func TestBuiltinCheckOfALongTextNeedsAProcess(t *testing.T) {
 	pool := builtin(func(_ context.Context, _ io.Reader, faults io.Writer) error {
 		_, err := io.WriteString(faults, "[]")
@@ -88,11 +88,11 @@ func TestBuiltinCheckOfALongTextNeedsAProcess(t *testing.T) {
 	must.OK(t, os.WriteFile(file, make([]byte, builtinLimit+1), 0o600))
 	short := &strictjson.Value{Kind: strictjson.String, Text: "a", Raw: []byte(`"a"`)}
 	long := &strictjson.Value{Kind: strictjson.String, Text: strings.Repeat("a", builtinLimit)}
-	for name, question := range map[string]Question{
+	for name, question := range map[string]Input{
 		"document": {[]string{"built-in"}, nil, long},
 		"file":     {[]string{"built-in", file}, map[string][]string{"text": {file}}, short},
 	} {
-		_, err := pool.AskProgram(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
+		_, err := pool.AskProgram(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Input{question})
 		var e *fault.Error
 		if !errors.As(err, &e) || !strings.Contains(e.Err.Error(), "a process was started") {
 			t.Errorf("%s: %v", name, err)
@@ -111,16 +111,16 @@ func TestBuiltinCheckFailsLikeAProcess(t *testing.T) {
 			return ctx.Err()
 		},
 	} {
-		question := Question{[]string{"built-in"}, nil, &strictjson.Value{Kind: strictjson.Object}}
-		_, err := builtin(check).AskProgram(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Question{question})
+		question := Input{[]string{"built-in"}, nil, &strictjson.Value{Kind: strictjson.Object}}
+		_, err := builtin(check).AskProgram(t.Context(), "ann", Program{Type: "demo", Version: "1"}, []Input{question})
 		if fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestChecksHoldNoSlotOfTheirRequest makes checks that end once another request has had the
-// only slot.
+// TestChecksHoldNoSlotOfTheirRequest runs checks that finish only after another request
+// has held the only slot.
 func TestChecksHoldNoSlotOfTheirRequest(t *testing.T) {
 	g := &limit.Slots{All: 1}
 	other := func() error {
@@ -140,7 +140,7 @@ func TestChecksHoldNoSlotOfTheirRequest(t *testing.T) {
 	must.OK(t, err)
 	defer leave()
 	object := &strictjson.Value{Kind: strictjson.Object}
-	if _, err := pool.AskProgram(inside, "ann", Program{Type: "demo", Version: "1"}, []Question{{Argv: []string{"built-in"}, Settings: object}}); err != nil {
+	if _, err := pool.AskProgram(inside, "ann", Program{Type: "demo", Version: "1"}, []Input{{Argv: []string{"built-in"}, Settings: object}}); err != nil {
 		t.Error(err)
 	}
 	if err := pool.CheckInProcess(inside, "ann", func(context.Context) error { return other() }); err != nil {

@@ -1,5 +1,5 @@
-// Package digest computes SHA-256 digests: of files, also while copying them, and of
-// texts in memory. It reads and writes files of digests as sha256sum does.
+// Package digest computes SHA-256 digests of files, also while copying them, and of data
+// in memory. It reads and writes digest files in the format of sha256sum.
 package digest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"os"
 )
 
-// Digester computes digests one after the other. It serves one goroutine.
+// Digester computes digests one after the other. It is not safe for concurrent use.
 type Digester struct {
 	hash   hash.Hash
 	buffer []byte
@@ -32,8 +32,8 @@ func (d *Digester) File(ctx context.Context, path string) (sum string, size int6
 	return d.Stream(ctx, io.Discard, f)
 }
 
-// Copy writes a stream to a file, which appears whole, durable and private, or not
-// at all. The next Copy overwrites what a crash has left.
+// Copy writes a stream to a file, which appears complete, durable and private, or not at
+// all. The next Copy overwrites what a crash has left.
 func (d *Digester) Copy(ctx context.Context, path string, from io.Reader) (sum string, size int64, err error) {
 	temporary := path + temporarySuffix
 	to, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -54,11 +54,11 @@ func (d *Digester) Copy(ctx context.Context, path string, from io.Reader) (sum s
 	return sum, size, nil
 }
 
-// temporarySuffix ends the name of a file that is being written.
+// temporarySuffix ends the names of files that are being written.
 const temporarySuffix = ".molrun-new"
 
-// Stream copies from one stream to another and gives the digest and size. It ends
-// early with ctx.
+// Stream copies from one stream to another and returns the digest and size. It stops when
+// ctx is done.
 func (d *Digester) Stream(ctx context.Context, to io.Writer, from io.Reader) (sum string, size int64, err error) {
 	d.hash.Reset()
 	for {
@@ -81,7 +81,7 @@ func (d *Digester) Stream(ctx context.Context, to io.Writer, from io.Reader) (su
 }
 
 // Parts returns the digest of the parts in hex, each preceded by its length in eight
-// bytes, so that no other parts have the same.
+// bytes, so that no other sequence of parts has the same digest.
 func Parts(parts ...[]byte) string {
 	h := sha256.New()
 	var length [8]byte

@@ -12,6 +12,6 @@ func TestPartsHaveTheirLengths(t *testing.T) {
 		t.Errorf("the digest is %s, want %s", got, want)
 	}
 	if Parts([]byte("ab"), []byte("c")) == Parts([]byte("a"), []byte("bc")) {
-		t.Error("other parts have the same digest")
+		t.Error("different parts have the same digest")
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// SumsWriter writes a file of digests, one line each: digest, two spaces, path. In a
-// path, line breaks and backslashes are escaped, and its line begins with a
+// SumsWriter writes a file of digests, one per line: digest, two spaces, path. If a path
+// contains line breaks or backslashes, they are escaped and the line starts with a
 // backslash.
 type SumsWriter struct {
 	file   *os.File
 	buffer *bufio.Writer
-	sum    func() string // of the whole
+	sum    func() string // digest of the whole file
 }
 
-// CreateSums makes a file of digests.
+// CreateSums creates a file of digests.
 func CreateSums(path string) (*SumsWriter, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -49,13 +49,13 @@ func (s *SumsWriter) Add(path, sha256 string) error {
 	return err
 }
 
-// Finish makes the file durable and gives its own digest.
+// Finish makes the file durable and returns its own digest.
 func (s *SumsWriter) Finish() (string, error) {
 	err := s.buffer.Flush()
 	return s.sum(), errors.Join(err, s.file.Sync(), s.Close())
 }
 
-// Close closes the file. It may be called again.
+// Close closes the file. It can be called more than once.
 func (s *SumsWriter) Close() error {
 	if s.file == nil {
 		return nil
@@ -65,7 +65,7 @@ func (s *SumsWriter) Close() error {
 	return err
 }
 
-// ReadSums returns the digests by path, and that of the file itself.
+// ReadSums returns the digests by path, and the digest of the file itself.
 func ReadSums(path string) (sums map[string]string, digest string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func ReadSums(path string) (sums map[string]string, digest string, err error) {
 		}
 		name, sum, ok := readSum(line)
 		if !ok {
-			return nil, "", fmt.Errorf("%s is damaged: %q is no digest and path", path, line)
+			return nil, "", fmt.Errorf("%s is damaged: %q is not a digest and path", path, line)
 		}
 		sums[name] = sum
 	}

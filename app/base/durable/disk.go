@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Put writes data to the named file with mode 0600, whole or not at all as other processes
-// see it. It is durable once the disk was synced.
+// Put writes data to the named file with mode 0600. Other processes see it complete or
+// not at all. It is durable once the disk has been synced.
 func Put(root *os.Root, name string, data []byte) error {
 	temporary := path.Join(path.Dir(name), "."+path.Base(name)+".new")
 	err := root.WriteFile(temporary, data, 0o600)
@@ -19,18 +19,19 @@ func Put(root *os.Root, name string, data []byte) error {
 	return err
 }
 
-// Disk makes all files of one file system durable at once. Many small files cost far less
-// so than a sync each. It may be used concurrently.
+// Disk makes all files of one file system durable at once. For many small files, that
+// costs far less than a sync each. It is safe for concurrent use.
 type Disk struct {
 	dir *os.File
 
 	mu      sync.Mutex
-	waiting []chan error // for a sync that is still to begin
+	waiting []chan error // for a sync that has not started
 	syncing bool
 	failed  error // of the first sync that failed
 }
 
-// OpenDisk opens the file system of a directory. Only errors from then on are seen.
+// OpenDisk opens the file system of a directory. Only errors that occur afterwards are
+// detected.
 func OpenDisk(dir string) (*Disk, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -39,13 +40,14 @@ func OpenDisk(dir string) (*Disk, error) {
 	return &Disk{dir: f}, nil
 }
 
-// Close closes the disk. No sync may be under way.
+// Close closes the disk. It must not be called during a sync.
 func (d *Disk) Close() error { return d.dir.Close() }
 
-// Sync makes durable what was written before it is called. Calls at the same time share
-// a sync. An error says that something could not be written, by any process: then each file has
-// to be synced by itself to know. The kernel reports a failure once, perhaps to a call
-// before that of whom it concerns, so all later calls return the error too.
+// Sync makes everything durable that was written before the call. Concurrent calls share
+// a sync. An error means that something could not be written, by any process; to find out
+// what, each file has to be synced individually. The kernel reports a failure once,
+// perhaps to a call before the one that it concerns, so all later calls return the error
+// too.
 func (d *Disk) Sync() error {
 	done := make(chan error, 1)
 	d.mu.Lock()
@@ -59,7 +61,7 @@ func (d *Disk) Sync() error {
 	return <-done
 }
 
-// lead syncs until no caller waits. Its own caller is one of them.
+// lead syncs until no caller waits. Its own caller is one of the waiters.
 func (d *Disk) lead() {
 	for {
 		d.mu.Lock()

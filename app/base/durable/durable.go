@@ -1,6 +1,6 @@
-// Package durable replaces files so that a crash leaves either the old content
-// or the new: temporary file, fsync, rename, fsync of the directory. Names are
-// relative to a root, with slashes.
+// Package durable replaces files so that a crash leaves either the old content or the
+// new: temporary file, fsync, rename, fsync of the directory. Names are slash-separated
+// and relative to a root.
 package durable
 
 import (
@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// Replace writes data to the named file with mode 0600, whole or not at all.
+// Replace writes data to the named file with mode 0600, completely or not at all.
 func Replace(root *os.Root, name string, data []byte) error {
 	temporary, err := Stage(root, name, data)
 	if err != nil {
@@ -42,8 +42,8 @@ func Stage(root *os.Root, name string, data []byte) (temporary string, err error
 	return temporary, nil
 }
 
-// MkdirAll makes a directory and the missing ones above it, and makes their names
-// durable where it may read the directory above.
+// MkdirAll creates a directory and its missing parents, and makes their names durable
+// where it has permission to read the parent.
 func MkdirAll(dir string, mode os.FileMode) error {
 	if isDir(dir) {
 		return nil
@@ -54,7 +54,7 @@ func MkdirAll(dir string, mode os.FileMode) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, mode); err != nil && !isDir(dir) { // another process may have made it
+	if err := os.Mkdir(dir, mode); err != nil && !isDir(dir) { // another process might have created it
 		return err
 	}
 	root, err := os.OpenRoot(above)

@@ -28,7 +28,7 @@ func TestMkdirAll(t *testing.T) {
 	must.OK(t, os.WriteFile("file", nil, 0o600))
 	for _, dir := range []string{"file", "file/below"} {
 		if err := MkdirAll(dir, 0o700); err == nil {
-			t.Errorf("made the directory %s in place of a file", dir)
+			t.Errorf("created the directory %s in place of a file", dir)
 		}
 	}
 }
@@ -66,7 +66,8 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit has room for a part of it.
+// TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit has space for only part of the new
+// content.
 func TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit(t *testing.T) {
 	root := openRoot(t)
 	must.OK(t, Replace(root, "file", []byte("old")))
@@ -80,7 +81,7 @@ func TestReplaceKeepsTheOldContentWhereTheNewDoesNotFit(t *testing.T) {
 	content, _ := root.ReadFile("file")
 	entries, _ := os.ReadDir(root.Name())
 	if !errors.Is(err, syscall.EFBIG) || string(content) != "old" || len(entries) != 1 {
-		t.Errorf("error %v, content %q, entries %v; want the old file alone", err, content, entries)
+		t.Errorf("error %v, content %q, entries %v; want only the old file", err, content, entries)
 	}
 }
 
@@ -120,10 +121,10 @@ func TestDiskThatIsClosedSaysSo(t *testing.T) {
 		t.Fatal(opened)
 	}
 	defer d.Close()
-	if err := d.Sync(); err == nil { // its failure may concern those who come later
-		t.Error("a disk that has failed was trusted again")
+	if err := d.Sync(); err == nil { // the failure could concern later callers
+		t.Error("a failed disk was trusted again")
 	}
 	if _, err := OpenDisk("/no/such/dir"); err == nil {
-		t.Error("opened the disk of no directory")
+		t.Error("opened the disk of a missing directory")
 	}
 }

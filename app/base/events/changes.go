@@ -2,7 +2,8 @@ package events
 
 import "sync"
 
-// Changes lets callers wait for the next change of a thing. The zero value is ready.
+// Changes lets callers wait for the next change of an object. The zero value is ready for
+// use.
 type Changes[ID comparable] struct {
 	mu      sync.Mutex
 	waiting map[ID]*waiters
@@ -13,7 +14,7 @@ type waiters struct {
 	count   int
 }
 
-// Watch returns a channel that is closed at the next change. Call release
+// Watch returns a channel that is closed at the next change. The caller must call release
 // when no longer interested.
 func (c *Changes[ID]) Watch(id ID) (changed <-chan struct{}, release func()) {
 	c.mu.Lock()
@@ -36,7 +37,7 @@ func (c *Changes[ID]) Watch(id ID) (changed <-chan struct{}, release func()) {
 	}
 }
 
-// Watched lists the things whose changes are waited for.
+// Watched returns the objects whose changes callers wait for.
 func (c *Changes[ID]) Watched() []ID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +48,7 @@ func (c *Changes[ID]) Watched() []ID {
 	return ids
 }
 
-// Notify wakes those who wait for a change of these things.
+// Notify wakes all waiters for a change of these objects.
 func (c *Changes[ID]) Notify(ids ...ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

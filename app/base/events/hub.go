@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// Topic is what a listener listens to, and what an event is about.
+// Topic is what a listener subscribes to, and what an event is about.
 type Topic struct {
 	Kind byte
 	Of   string
 }
 
-// maxQueue is how many events of a topic wait for its listeners. Who is further
-// behind has missed some.
+// maxQueue is how many events of a topic are queued for its listeners. A listener that is
+// further behind misses some.
 const maxQueue = 1024
 
-// Hub passes events on to listeners. It never waits for one: it notes that there is
-// news, wakes the listener, and keeps a bounded queue for all listeners of a topic.
-// Besides events, each of which counts, it keeps reports, of which only the latest
-// about a thing does.
+// Hub passes events on to listeners. It never waits for a listener: it records that there
+// is news, wakes the listener, and keeps a bounded queue for all listeners of a topic. In
+// addition to events, each of which counts, it keeps reports, of which only the latest
+// about an object counts.
 //
 // Events of one owner never reach listeners of another.
 type Hub[E any] struct {
@@ -27,15 +27,15 @@ type Hub[E any] struct {
 }
 
 type owner[E any] struct {
-	last      ID // of what was published since there are listeners
+	last      ID // ID of the last event published while there are listeners
 	listeners int
 	topics    map[Topic]*topic[E]
-	version   uint64 // counts reports
+	version   uint64 // number of reports so far
 	reports   list.List
 	about     map[string]*list.Element // of reports
 }
 
-// report is the latest about one thing; the list has them in the order of versions.
+// report is the latest about one object; the list is in order of version.
 type report[E any] struct {
 	version uint64
 	about   string
@@ -46,31 +46,31 @@ type topic[E any] struct {
 	queue     []E
 	first     uint64 // number of queue[0], counted since there are listeners
 	listeners map[*Listener[E]]struct{}
-	woken     int // listeners that have not taken what there is
+	woken     int // listeners with news that they have not taken
 }
 
-// Listener receives the events of one topic. It belongs to one goroutine.
+// Listener receives the events of one topic. It is for use by one goroutine.
 type Listener[E any] struct {
 	hub   *Hub[E]
 	owner string
 	topic Topic
 	wake  chan struct{}
 
-	// Of the hub.
-	next  uint64 // in the queue
-	seen  uint64 // version of the reports
+	// These belong to the hub.
+	next  uint64 // position in the queue
+	seen  uint64 // version of the last report taken
 	woken bool
 }
 
-// News is what happened since a listener asked before.
+// News is what happened since a listener's previous Take.
 type News[E any] struct {
 	Events  []E
-	Missed  bool // too much happened: Events is empty
-	Reports []E  // the first time, all that there are of the owner; later, those that are new
-	Last    ID   // place behind Events; zero if nothing was published
+	Missed  bool // there were too many events: Events is empty
+	Reports []E  // the first time all of the owner's reports, later only new ones
+	Last    ID   // ID of the last event; zero if nothing was published
 }
 
-// Listen begins to listen. News begins with what happens from now on.
+// Listen creates a listener, which receives only news from now on.
 func (h *Hub[E]) Listen(of string, about Topic) *Listener[E] {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,7 +106,7 @@ func (l *Listener[E]) Close() {
 	defer l.hub.mu.Unlock()
 	o := l.hub.owners[l.owner]
 	t := o.topics[l.topic]
-	t.calm(l)
+	t.markTaken(l)
 	delete(t.listeners, l)
 	if len(t.listeners) == 0 {
 		delete(o.topics, l.topic)
@@ -117,7 +117,7 @@ func (l *Listener[E]) Close() {
 	l.hub.tidy(l.owner, o)
 }
 
-// tidy forgets an owner of whom there is nothing left to know.
+// tidy deletes an owner without listeners and reports.
 func (h *Hub[E]) tidy(of string, o *owner[E]) {
 	if o.listeners == 0 && len(o.about) == 0 {
 		delete(h.owners, of)
@@ -151,12 +151,11 @@ func (h *Hub[E]) Publish(of string, id ID, e E, topics ...Topic) {
 			t.queue = append(make([]E, 0, maxQueue), t.queue[maxQueue/2:]...)
 		}
 		t.queue = append(t.queue, e)
-		t.rouse()
+		t.wakeListeners()
 	}
 }
 
-// Report replaces what is known about a thing and notifies the listeners of its
-// topics.
+// Report replaces the report about an object and notifies the listeners of its topics.
 func (h *Hub[E]) Report(of, about string, e E, topics ...Topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,12 +167,12 @@ func (h *Hub[E]) Report(of, about string, e E, topics ...Topic) {
 	o.about[about] = o.reports.PushBack(report[E]{o.version, about, e})
 	for _, at := range topics {
 		if t := o.topics[at]; t != nil {
-			t.rouse()
+			t.wakeListeners()
 		}
 	}
 }
 
-// Forget forgets what was reported about a thing.
+// Forget deletes the report about an object.
 func (h *Hub[E]) Forget(of, about string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,13 +193,13 @@ func (h *Hub[E]) WakeAll() {
 	defer h.mu.Unlock()
 	for _, o := range h.owners {
 		for _, t := range o.topics {
-			t.rouse()
+			t.wakeListeners()
 		}
 	}
 }
 
-// rouse wakes the listeners of a topic that are not awake.
-func (t *topic[E]) rouse() {
+// wakeListeners wakes the listeners of a topic that have not been woken.
+func (t *topic[E]) wakeListeners() {
 	if t.woken == len(t.listeners) {
 		return
 	}
@@ -212,14 +211,13 @@ func (t *topic[E]) rouse() {
 		t.woken++
 		select {
 		case l.wake <- struct{}{}:
-		default: // it has not noticed the last time
+		default: // the last wake-up is still pending
 		}
 	}
 }
 
-// calm notes that a listener has taken what there is. When all have, the queue is
-// of no use.
-func (t *topic[E]) calm(l *Listener[E]) {
+// markTaken records that a listener has taken its news. Once all have, the queue is dropped.
+func (t *topic[E]) markTaken(l *Listener[E]) {
 	if !l.woken {
 		return
 	}
@@ -243,7 +241,7 @@ func (l *Listener[E]) Take() News[E] {
 		news.Events = t.queue[l.next-t.first:]
 	}
 	l.next = t.end()
-	t.calm(l)
+	t.markTaken(l)
 	for r := o.reports.Back(); r != nil && r.Value.(report[E]).version > l.seen; r = r.Prev() {
 		news.Reports = append(news.Reports, r.Value.(report[E]).event)
 	}

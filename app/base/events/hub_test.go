@@ -12,7 +12,7 @@ var (
 	there = Topic{'a', "there"}
 )
 
-// woken reports whether a listener was woken since it was asked.
+// woken reports whether a listener was woken since the last call.
 func woken[E any](l *Listener[E]) bool {
 	select {
 	case <-l.Wake():
@@ -58,11 +58,12 @@ func TestListenersHearTheirTopicFromNowOn(t *testing.T) {
 	other.Close()
 	stranger.Close()
 	if h.HasListeners("lab") || len(h.owners) != 0 {
-		t.Errorf("%d owners are left", len(h.owners))
+		t.Errorf("%d owners remain", len(h.owners))
 	}
 }
 
-// TestAQueueIsBoundedAndForgotten has one listener that sleeps and one that does not.
+// TestAQueueIsBoundedAndForgotten has one listener that never takes its news and one that
+// does.
 func TestAQueueIsBoundedAndForgotten(t *testing.T) {
 	h := &Hub[int]{}
 	asleep, awake := h.Listen("lab", here), h.Listen("lab", here)
@@ -78,13 +79,13 @@ func TestAQueueIsBoundedAndForgotten(t *testing.T) {
 		t.Errorf("asleep: %d events, %v", len(news.Events), news.Missed)
 	}
 	if queue.queue != nil {
-		t.Error("what everybody has taken is kept")
+		t.Error("events that all listeners have taken are kept")
 	}
 	publish(h, "lab", 1, here)
 	wantNews(t, "asleep again", asleep.Take(), 1, 1)
 	asleep.Close()
 	if wantNews(t, "awake", awake.Take(), 1, 1); queue.queue != nil {
-		t.Error("a listener that has gone keeps the queue")
+		t.Error("a closed listener keeps the queue")
 	}
 }
 
@@ -109,7 +110,7 @@ func TestOnlyTheLatestReportCounts(t *testing.T) {
 	h.Report("lab", "b", 7, there)
 	h.Forget("lab", "b")
 	if !woken(l) {
-		t.Error("a report wakes nobody")
+		t.Error("a report wakes no listener")
 	}
 	must.Equal(t, "later", reports(), []int{6})
 	l.Close()
@@ -126,7 +127,7 @@ func TestWakeAllWakesEverybodyOnce(t *testing.T) {
 	h.WakeAll()
 	h.WakeAll()
 	if !woken(a) || !woken(b) || woken(a) {
-		t.Error("not all are woken once")
+		t.Error("not all listeners are woken exactly once")
 	}
 	wantNews(t, "nothing", a.Take(), 0)
 }

@@ -1,5 +1,5 @@
-// Package events sends events to listeners as they happen: places in the order of
-// events, and the hub that wakes who listens. It knows no job.
+// Package events delivers events to listeners as they happen: IDs give positions in the
+// sequence of events, and the hub wakes listeners. It is independent of jobs.
 package events
 
 import (
@@ -9,28 +9,28 @@ import (
 	"strings"
 )
 
-// Entry is an event as it is stored, of an organization or another owner.
+// Entry is a stored event of an organization or another owner.
 type Entry struct {
 	ID       ID
 	Owner    string
 	Value    []byte
-	Attached any // of an entry that was just stored: what it is in memory
+	Attached any // in-memory value of an entry that was just stored
 }
 
-// ID is a place in the events of one organization: the number of an event, and a
-// checksum over it and all before it. After a restore from a backup, numbers are
-// given again to other events; the checksum detects that.
+// ID is a position in the events of one organization: the number of an event, and a
+// checksum over it and all earlier ones. After a restore from a backup, numbers are
+// reused for other events, which the checksum detects.
 type ID struct {
 	Number uint64 // 0 is before the first event
 	Sum    uint32
 }
 
-// String returns the form in which clients keep an ID, such as "17-0badcafe".
+// String returns the form that clients store, such as "17-0badcafe".
 func (id ID) String() string { return fmt.Sprintf("%d-%08x", id.Number, id.Sum) }
 
 var errID = errors.New("an event's ID is a number, a hyphen and eight digits")
 
-// ParseID parses what String returns, and nothing else.
+// ParseID parses exactly the form that String returns.
 func ParseID(text string) (ID, error) {
 	number, sum, found := strings.Cut(text, "-")
 	n, err := strconv.ParseUint(number, 10, 64)

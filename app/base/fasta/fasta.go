@@ -1,6 +1,6 @@
-// Package fasta reads sequences as people write them: FASTA text, or one sequence without a
-// header. It says what begins a record and which characters count; what letters a sequence
-// may have is for those who use it.
+// Package fasta reads sequences as people write them: FASTA text, or one sequence without
+// a header. It determines where a record starts and which characters count; its callers
+// decide which letters a sequence can have.
 package fasta
 
 import (
@@ -14,30 +14,30 @@ import (
 
 // Record is one sequence.
 type Record struct {
-	Header  string // behind the >
+	Header  string // the text after >
 	Headed  bool   // it has a header
-	Line    int    // where it begins, from 1
-	Letters string // as Clean returns them, without one * at the end
+	Line    int    // line number of its start, from 1
+	Letters string // as returned by Clean, without a final *
 	Wrap    Wrap   // of its lines
 }
 
-// ID returns the first word of the header, "" if there is none.
+// ID returns the first word of the header, or "" if there is none.
 func (r *Record) ID() string {
 	id, _, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(r.Header, "\t", " ")), " ")
 	return id
 }
 
-// Kind is what a line of a text is.
+// Kind is the kind of a line.
 type Kind byte
 
 // The kinds of lines.
 const (
-	Nothing Kind = iota // blank, or a comment of old files
+	Nothing Kind = iota // blank, or an old-style comment
 	Header
 	Letters
 )
 
-// KindOf returns what a line is, which has no white space around it.
+// KindOf returns the kind of a line, which must have no surrounding white space.
 func KindOf(line string) Kind {
 	switch {
 	case line == "" || line[0] == ';':
@@ -48,10 +48,9 @@ func KindOf(line string) Kind {
 	return Letters
 }
 
-// Parse returns the records of a text with line feeds (plaintext.Unix), no more than one beyond
-// most. It accepts any text:
-// one without headers is one sequence, and letters before the first header are a record
-// without one, which Unsure reports.
+// Parse returns the records of a text with line feeds (see plaintext.Unix), but no more
+// than most+1. It accepts any text: without headers it is one sequence, and letters
+// before the first header are a record without one, which Unsure reports.
 func Parse(text []byte, most int) []Record {
 	var p parser
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
@@ -64,15 +63,15 @@ func Parse(text []byte, most int) []Record {
 	return p.records
 }
 
-// Unsure says, behind the word "has", why the first record of a text may not be one sequence,
-// "" if it is one. more says that others follow it.
+// Unsure explains, to follow the word "has", why the first record of a text might not be
+// one sequence; "" means that it is one. more says that other records follow.
 func Unsure(first *Record, more bool) string {
 	switch {
 	case first.Headed:
 	case more:
-		return fmt.Sprintf(`text before the first header, %q; give it a header (a line ">name") or remove it`, plaintext.Cut(first.Letters, 20))
+		return fmt.Sprintf(`text before the first header, %q; add a header (a line ">name") or remove it`, plaintext.Cut(first.Letters, 20))
 	case first.Wrap.MayBeSeveral():
-		return fmt.Sprintf(`%d lines but no header, so these may be several sequences; write a line ">name" above each sequence`, first.Wrap.Lines)
+		return fmt.Sprintf(`%d lines but no header, so these could be several sequences; put a line ">name" before each sequence`, first.Wrap.Lines)
 	}
 	return ""
 }
@@ -110,8 +109,8 @@ func (p *parser) endRecord() {
 	p.letters.Reset()
 }
 
-// Clean drops white space and makes letters upper case. Only ASCII letters change, so that
-// messages show other characters as they were given.
+// Clean drops white space and converts letters to upper case. Only ASCII letters change,
+// so that messages show other characters as they were written.
 func Clean(text string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsSpace(c) {
@@ -121,8 +120,8 @@ func Clean(text string) string {
 	}, text)
 }
 
-// Upper returns an ASCII letter in upper case, and any other character as it is: that of ſ
-// would be the letter S.
+// Upper converts an ASCII letter to upper case and keeps any other character: Unicode
+// would convert ſ to the letter S.
 func Upper(c rune) rune {
 	if c >= 'a' && c <= 'z' {
 		c += 'A' - 'a'
@@ -130,17 +129,17 @@ func Upper(c rune) rune {
 	return c
 }
 
-// leastWrap is the least width at which programs wrap the lines of a sequence.
+// leastWrap is the smallest width at which programs wrap the lines of a sequence.
 const leastWrap = 40
 
-// Wrap is how a sequence is wrapped.
+// Wrap describes how a sequence is wrapped.
 type Wrap struct {
 	Lines       int
 	first, last int // widths
 	uneven      bool
 }
 
-// Add adds a line with a number of letters.
+// Add adds a line with this number of letters.
 func (w *Wrap) Add(width int) {
 	switch w.Lines++; w.Lines {
 	case 1:
@@ -152,8 +151,8 @@ func (w *Wrap) Add(width int) {
 	w.last = width
 }
 
-// MayBeSeveral reports whether the lines of a record without a header may be sequences of
-// their own: they are not one sequence wrapped at a fixed width.
+// MayBeSeveral reports whether the lines of a record without a header might be separate
+// sequences, because they are not one sequence wrapped at a fixed width.
 func (w *Wrap) MayBeSeveral() bool {
 	return w.Lines > 1 && (w.uneven || w.first < leastWrap || w.last > w.first)
 }

@@ -53,10 +53,10 @@ func TestOneSequenceIsToldFromSeveral(t *testing.T) {
 	wide := strings.Repeat("ACDEFGHIKL", 6)
 	for text, want := range map[string]string{
 		"ACDEFG":                       "",
-		wide + "\n" + wide + "\nACDEF": "", // one sequence, broken at 60
+		wide + "\n" + wide + "\nACDEF": "", // one sequence, wrapped at 60
 		wide + "\n" + wide + "\n" + wide + "ACDEF": "3 lines but no header",
 		wide + "\nACDEF\n" + wide:                  "3 lines but no header",
-		"ACDEFGHIK\nLMNPQRSTV\nWYACDEFGH":          "3 lines but no header", // a library of peptides
+		"ACDEFGHIK\nLMNPQRSTV\nWYACDEFGH":          "3 lines but no header", // a peptide library
 		">a\nACDEF\nACDEFG\nACD":                   "",
 		"ACD\n>a\nACD":                             "text before the first header, \"ACD\"",
 	} {
@@ -67,7 +67,7 @@ func TestOneSequenceIsToldFromSeveral(t *testing.T) {
 	}
 }
 
-// Records can be written and read again, and never hold white space.
+// Records survive writing and reading, and never contain white space.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(">a b\nACD\n>c\nEF*"))
 	f.Add([]byte("ACD\r\n;x\r>\n\xff*"))
@@ -80,7 +80,7 @@ func FuzzParse(f *testing.F) {
 			if len(strings.Fields(r.Letters)) > 1 {
 				t.Errorf("white space in %q", r.Letters)
 			}
-			again.WriteString(">\n\nA" + r.Letters + "*\n") // a sequence that begins with > is no header
+			again.WriteString(">\n\nA" + r.Letters + "*\n") // a sequence that starts with > is not a header
 		}
 		second := Parse([]byte(again.String()), math.MaxInt)
 		if len(second) != len(first) {

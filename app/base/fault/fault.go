@@ -1,5 +1,5 @@
-// Package fault defines the errors that callers can act on: a code, a sentence
-// that says what to do next, and every invalid field of a request.
+// Package fault defines the errors that callers can act on: a code, a sentence that says
+// what to do next, and every invalid field of a request.
 package fault
 
 import (
@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-// Code names a kind of failure that callers can act on. The values are those
-// of the wire; package web maps each to its HTTP status.
+// Code names a kind of failure that callers can act on. Its values are those of the API;
+// package web maps each to an HTTP status.
 type Code string
 
-// The codes. Invalid is the only one without a name on the wire: it becomes
-// the list of field errors of status 422.
+// The codes. Invalid is the only one that does not appear in the API: it becomes the list
+// of field errors of status 422.
 const (
-	NotFound             Code = "NOT_FOUND"   // absent, or not the caller's to see
+	NotFound             Code = "NOT_FOUND"   // absent, or not visible to the caller
 	BadRequest           Code = "BAD_REQUEST" // not valid HTTP
 	Unauthorized         Code = "UNAUTHORIZED"
 	Forbidden            Code = "FORBIDDEN"
 	LinkInvalid          Code = "LINK_INVALID"
 	LinkExpired          Code = "LINK_EXPIRED"
 	QuotaExceeded        Code = "QUOTA_EXCEEDED"
-	OutputRemoved        Code = "OUTPUT_REMOVED" // of a failed job, some time after it failed
-	InputRemoved         Code = "INPUT_REMOVED"  // of a job that has finished
+	OutputRemoved        Code = "OUTPUT_REMOVED" // of a failed job, some time after the failure
+	InputRemoved         Code = "INPUT_REMOVED"  // of a finished job
 	MethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
-	JobAlreadyExists     Code = "JOB_ALREADY_EXISTS" // the name is taken by other work
+	JobAlreadyExists     Code = "JOB_ALREADY_EXISTS" // the name belongs to different work
 	JobNotCompleted      Code = "JOB_NOT_COMPLETED"
 	JobNotFinished       Code = "JOB_NOT_FINISHED"
 	JobNotFailed         Code = "JOB_NOT_FAILED"
-	DependencyFailed     Code = "DEPENDENCY_FAILED" // a job has to be tried again before
+	DependencyFailed     Code = "DEPENDENCY_FAILED" // another job has to be retried first
 	UploadNotReceived    Code = "UPLOAD_NOT_RECEIVED"
 	UploadCompleted      Code = "UPLOAD_COMPLETED"
-	UploadOffset         Code = "UPLOAD_OFFSET_MISMATCH" // a part does not begin where the one before ended
-	UploadLength         Code = "UPLOAD_LENGTH_MISMATCH" // what a client says of a file's length disagrees
-	DigestMismatch       Code = "DIGEST_MISMATCH"        // other bytes arrived than were sent
+	UploadOffset         Code = "UPLOAD_OFFSET_MISMATCH" // a part does not start where the previous one ended
+	UploadLength         Code = "UPLOAD_LENGTH_MISMATCH" // the client's statements about a file's length disagree
+	DigestMismatch       Code = "DIGEST_MISMATCH"        // the received bytes differ from those sent
 	FileInUse            Code = "FILE_IN_USE"
 	BodyTooLarge         Code = "BODY_TOO_LARGE"
 	FileTooLarge         Code = "FILE_TOO_LARGE"
@@ -53,23 +53,24 @@ func (c Code) Error() string { return string(c) }
 type Error struct {
 	Code    Code
 	Message string  // says what to do next
-	Fields  []Field // of Invalid: every fault of the request
-	Err     error   // cause, for the log only
+	Fields  []Field // for Invalid: every error in the request
+	Err     error   // cause, only for the log
 
-	// Problem is what a standard wants the answer to hold besides: the members of a
-	// problem document (RFC 9457).
+	// Problem holds the additional response members of a problem document (RFC 9457),
+	// where a standard requires one.
 	Problem map[string]any
 }
 
-// Field is one fault of a request: where it is, what to do, and its kind.
+// Field is one error in a request: its location, what to do, and its kind.
 type Field struct {
-	Loc  []any  `json:"loc"` // strings and ints; begins with body, query, path or header
+	Loc  []any  `json:"loc"` // strings and ints; starts with body, query, path or header
 	Msg  string `json:"msg"`
 	Type string `json:"type"` // missing, unknown, type, value, taken …
 }
 
-// String returns the place, as in settings[2].steps, and what to do. JSON makes floats of the
-// indexes. The line and column of a table, which the message names, are not said twice.
+// String returns the location, such as settings[2].steps, and what to do. JSON turns
+// indexes into floats. If the message names the line and column of a table, the location
+// omits them.
 func (f Field) String() string {
 	place := ""
 	for _, part := range f.Loc {
@@ -98,7 +99,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Message)
 }
 
-// Is lets errors.Is(err, NotFound) find the code.
+// Is makes errors.Is(err, NotFound) match the code.
 func (e *Error) Is(target error) bool { return target == e.Code }
 
 // Unwrap returns the cause.
@@ -109,7 +110,7 @@ func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// List returns the Invalid error with these faults, nil if there are none.
+// List returns the Invalid error with these field errors, or nil if there are none.
 func List(faults ...Field) error {
 	if len(faults) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func List(faults ...Field) error {
 	return &Error{Code: Invalid, Message: faults[0].Msg, Fields: faults}
 }
 
-// CodeOf returns the code of err, Internal where it has none.
+// CodeOf returns the code of err, or Internal if it has none.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {

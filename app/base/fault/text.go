@@ -2,7 +2,7 @@ package fault
 
 import "errors"
 
-// Text returns what a command prints of err: the sentence without the code, and the
+// Text returns what a command prints for err: the sentence without the code, and the
 // cause.
 func Text(err error) string {
 	var e *Error

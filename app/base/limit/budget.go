@@ -2,21 +2,21 @@ package limit
 
 import "sync"
 
-// Budget is an amount, of bytes or of requests, that holders spend and give back. The
-// fields are set before the first use.
+// Budget is an amount of bytes or requests that holders take and give back. The fields
+// are set before the first use.
 type Budget struct {
-	All   int64 // of all holders together; 0 is without bound
-	Share int64 // of each holder; 0 is without bound, as is the share of the holder ""
+	All   int64 // of all holders together; 0 means no limit
+	Share int64 // of each holder; 0 means no limit, and the holder "" has none
 
-	Spent      error // what Take returns beyond All
-	ShareSpent error // what Take returns beyond Share
+	Spent      error // returned by Take if All is exceeded
+	ShareSpent error // returned by Take if Share is exceeded
 
 	mu       sync.Mutex
 	taken    int64
-	byHolder map[string]int64 // without holders that have nothing
+	byHolder map[string]int64 // without holders that hold nothing
 }
 
-// Take takes an amount for a holder, or nothing and returns an error.
+// Take takes the whole amount for a holder, or returns an error.
 func (b *Budget) Take(holder string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -34,7 +34,7 @@ func (b *Budget) Take(holder string, n int64) error {
 	return nil
 }
 
-// Give gives back an amount that a holder has taken.
+// Give gives back an amount taken by a holder.
 func (b *Budget) Give(holder string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,15 +20,15 @@ func TestHoldersOfABudgetLeaveSomeToOthers(t *testing.T) {
 		{"ann", 6, nil},
 		{"ann", 1, errShareSpent},
 		{"bob", 5, errSpent},
-		{"bob", 4, nil}, // what was refused was not taken
+		{"bob", 4, nil}, // a rejected amount is not taken
 		{"ann", -2, nil},
 		{"bob", 2, nil},
 		{"ann", 1, errSpent},
-		{"ann", 3, errShareSpent}, // which the holder can do something about
+		{"ann", 3, errShareSpent}, // the error that the holder can act on
 		{"ann", -4, nil},
-		{"", 4, nil}, // nobody's
+		{"", 4, nil}, // belongs to no holder
 		{"bob", -6, nil},
-		{"", 6, nil}, // beyond a share
+		{"", 6, nil}, // exceeds a share
 		{"", -10, nil},
 	} {
 		if step.amount < 0 {
@@ -55,7 +55,7 @@ func TestABudgetMayHaveOneBoundAlone(t *testing.T) {
 	if err := share.Take("bob", 1); !errors.Is(err, errShareSpent) {
 		t.Errorf("beyond a share: %v", err)
 	}
-	share.Give("cy", 0) // has taken nothing
+	share.Give("cy", 0) // a holder that has taken nothing
 	must.Equal(t, "holders", len(share.byHolder), 2)
 }
 

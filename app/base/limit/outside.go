@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// heldSlot is the slot of a request that has entered.
+// heldSlot is the slot of a request that has called Enter.
 type heldSlot struct {
 	slots  *Slots
 	holder string
@@ -17,8 +17,8 @@ type heldSlot struct {
 
 type slotKey struct{}
 
-// WithoutSlot runs wait without the slot that ctx may have. Afterwards ctx has a slot again,
-// unless it has ended.
+// WithoutSlot calls wait without the slot that ctx might have. Afterwards ctx has a slot
+// again, unless it is done.
 func WithoutSlot(ctx context.Context, wait func()) {
 	p, _ := ctx.Value(slotKey{}).(*heldSlot)
 	if p == nil {

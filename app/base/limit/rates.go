@@ -7,11 +7,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxNames bounds the memory of one Rates.
+// maxNames limits the memory of one Rates.
 const maxNames = 10_000
 
-// Rates is a token bucket for each name: it allows a number of events a second, and a burst
-// of as many as one second allows. Nil allows everything.
+// Rates is a token bucket for each name: it allows a number of events per second, and
+// bursts of as many as are allowed in one second. A nil Rates allows everything.
 type Rates struct {
 	perSecond float64
 	now       func() time.Time
@@ -20,7 +20,7 @@ type Rates struct {
 	byName map[string]*rate.Limiter
 }
 
-// NewRates returns rates with the clock now, nil if perSecond is not above 0.
+// NewRates returns rates with the clock now, or nil if perSecond is not positive.
 func NewRates(perSecond float64, now func() time.Time) *Rates {
 	if perSecond <= 0 {
 		return nil
@@ -28,7 +28,7 @@ func NewRates(perSecond float64, now func() time.Time) *Rates {
 	return &Rates{perSecond: perSecond, now: now, byName: map[string]*rate.Limiter{}}
 }
 
-// Allow reports whether an event of name is allowed, and counts it if so.
+// Allow reports whether an event of name is allowed, and if so counts it.
 func (r *Rates) Allow(name string) bool {
 	if r == nil {
 		return true
@@ -47,8 +47,8 @@ func (r *Rates) Allow(name string) bool {
 	return l.AllowN(now, 1)
 }
 
-// forget drops the names whose buckets are full again, or all names if none
-// is. It bounds the memory that a flood of names can take.
+// forget drops the names whose buckets are full again, or all names if none is. It limits
+// the memory that a flood of names can take.
 func (r *Rates) forget(now time.Time) {
 	for name, l := range r.byName {
 		if l.TokensAt(now) >= float64(l.Burst()) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A flood of names takes no more memory than maxNames of them, and does not
-// set free a name that has just been refused.
+// A flood of names takes no more memory than maxNames names, and does not reset a name
+// that has just been rejected.
 func TestLimiterForgetsFullBucketsFirst(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	l := NewRates(2, func() time.Time { return now })
@@ -34,7 +34,7 @@ func TestLimiterForgetsFullBucketsFirst(t *testing.T) {
 	}
 }
 
-// If no bucket is full, the memory is bounded all the same.
+// The memory is bounded even if no bucket is full.
 func TestLimiterIsBoundedThoughEveryNameIsBusy(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	l := NewRates(1, func() time.Time { return now })

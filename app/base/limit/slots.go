@@ -1,6 +1,6 @@
-// Package limit bounds what is used at once, so that no holder (an organization, a user,
-// an API key, an address) keeps others out: Slots are waited for, a Budget refuses when it
-// is spent, and Rates bound how often something happens.
+// Package limit bounds concurrent use, so that no holder (an organization, a user, an API
+// key, an address) keeps others out: requests wait for Slots, a Budget rejects them when
+// it is spent, and Rates limit how often something happens.
 package limit
 
 import (
@@ -11,47 +11,47 @@ import (
 	"time"
 )
 
-// Slots are shared by holders: each slot is for one request at a time. Holders that wait
-// take turns; the requests of one are first come, first served. The fields are set before
-// the first use.
+// Slots are shared by holders: each slot is for one request at a time. Waiting holders
+// are served in turn, and the requests of one holder in order of arrival. The fields are
+// set before the first use.
 type Slots struct {
-	All  int // slots there are; 0 is without bound
-	Each int // slots that one holder may have; 0 is without bound
+	All  int // number of slots; 0 means no limit
+	Each int // slots per holder; 0 means no limit
 
-	Crowd   int   // requests of one holder that wait or have a slot; 0 is without bound
-	Crowded error // what one more gets
+	MaxRequests        int   // requests of one holder that wait or have a slot; 0 means no limit
+	ErrTooManyRequests error // returned if MaxRequests is exceeded
 
 	mu     sync.Mutex
 	taken  int
-	held   map[string]int // slots, by holder
+	held   map[string]int // slots by holder
 	queues [3]queue
 	closed error
 }
 
-// The queues, in the order in which they get slots.
+// The queues, in order of priority.
 const (
-	returning = iota // from Outside
+	returning = iota // from WithoutSlot
 	arriving         // of holders that are not known yet
 	entering
 )
 
-// queue has the requests that wait, by holder.
+// queue holds the waiting requests by holder.
 type queue struct {
 	waiting map[string][]waiter
-	order   []string // of waiting, whose turn is next first
+	order   []string // waiting holders, the next one first
 }
 
-// waiter receives once that it has a slot, or why it never gets one.
+// waiter receives one value: nil when it has a slot, or the reason why it never gets one.
 type waiter chan error
 
 // ForProcessors returns slots for requests that compute. It leaves two of the processors
-// that run goroutines to others: one to the store's writer, and one to requests that need
-// little. Go runs goroutines in the order in which they became ready, and looks for what
-// has arrived on the network when none is left: without a bound, a page waits for all
-// submissions that came before it.
+// that run goroutines to others: one to the store's writer, and one to small requests. Go
+// runs goroutines in the order in which they became ready, and polls the network when
+// none is left: without a limit, a page would wait for all submissions that came before
+// it.
 func ForProcessors() *Slots { return &Slots{All: max(2, runtime.GOMAXPROCS(0)-2)} }
 
-// Take waits for a slot until ctx ends, and returns the cause of its end.
+// Take waits for a slot until ctx is done, and then returns the cause.
 func (s *Slots) Take(ctx context.Context, holder string) (release func(), err error) {
 	if err := s.acquire(ctx, entering, holder); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Slots) Take(ctx context.Context, holder string) (release func(), err er
 	return func() { s.release(holder) }, nil
 }
 
-// Try is Take for who can't wait: it reports whether there was a slot.
+// Try is Take for callers that can't wait: it reports whether there was a slot.
 func (s *Slots) Try(holder string) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,12 +70,12 @@ func (s *Slots) Try(holder string) (release func(), ok bool) {
 	return func() { s.release(holder) }, true
 }
 
-// arrivalTime bounds how long a request waits before anything is known of it. It then
-// continues without a slot.
+// arrivalTime limits how long a request waits before its user is known. It then continues
+// without a slot.
 const arrivalTime = 10 * time.Second
 
-// Arrive waits for a slot for a request whose user is not known yet. The caller must
-// call leave as soon as the user is, or when the rest of the request has not arrived.
+// Arrive waits for a slot for a request whose user is not known yet. The caller must call
+// leave as soon as the user is known, or when the rest of the request has not arrived.
 func (s *Slots) Arrive() (leave func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), arrivalTime)
 	defer cancel()
@@ -85,8 +85,8 @@ func (s *Slots) Arrive() (leave func()) {
 	return func() { s.release("") }
 }
 
-// Enter waits for a slot until ctx ends. The slot belongs to the context that it
-// returns, until leave is called.
+// Enter waits for a slot until ctx is done. The slot belongs to the returned context
+// until leave is called.
 func (s *Slots) Enter(ctx context.Context, holder string) (inside context.Context, leave func(), err error) {
 	if err := s.acquire(ctx, entering, holder); err != nil {
 		return nil, nil, err
@@ -107,7 +107,7 @@ func (s *Slots) Waiting() (n int) {
 	return n
 }
 
-// Close refuses the requests that wait, and those that come later, for a reason.
+// Close rejects waiting and later requests with a reason.
 func (s *Slots) Close(reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Slots) Close(reason error) {
 	}
 }
 
-// acquire takes a slot, or queues for one until ctx ends.
+// acquire takes a slot, or queues for one until ctx is done.
 func (s *Slots) acquire(ctx context.Context, in int, holder string) error {
 	w, err := s.acquireOrQueue(in, holder)
 	if w == nil {
@@ -135,7 +135,7 @@ func (s *Slots) acquire(ctx context.Context, in int, holder string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.queues[in].withdraw(holder, w) && <-w == nil { // it was granted just now
+	if !s.queues[in].withdraw(holder, w) && <-w == nil { // granted just now
 		s.free(holder)
 	}
 	return context.Cause(ctx)
@@ -148,9 +148,9 @@ func (s *Slots) acquireOrQueue(in int, holder string) (waiter, error) {
 	switch {
 	case s.closed != nil:
 		return nil, s.closed
-	case s.Crowd > 0 && s.held[holder]+len(s.queues[in].waiting[holder]) >= s.Crowd:
-		return nil, s.Crowded
-	case s.hasCapacity(holder): // so no other waiter could have it
+	case s.MaxRequests > 0 && s.held[holder]+len(s.queues[in].waiting[holder]) >= s.MaxRequests:
+		return nil, s.ErrTooManyRequests
+	case s.hasCapacity(holder): // so no waiter could use it
 		s.countHeld(holder)
 		return nil, nil
 	}
@@ -177,7 +177,7 @@ func (s *Slots) release(holder string) {
 	s.free(holder)
 }
 
-// free passes a slot on to those whose turn it is.
+// free passes a slot on to the next waiters.
 func (s *Slots) free(holder string) {
 	s.taken--
 	if s.held[holder]--; s.held[holder] == 0 {
@@ -205,8 +205,8 @@ func (q *queue) join(holder string, w waiter) {
 	q.waiting[holder] = append(q.waiting[holder], w)
 }
 
-// next takes the request out of the queue whose turn it is among the holders that may
-// have a slot, nil if there is none.
+// next removes the next request from the queue, among the holders that can have a slot.
+// It returns a nil waiter if there is none.
 func (q *queue) next(may func(holder string) bool) (string, waiter) {
 	i := slices.IndexFunc(q.order, may)
 	if i < 0 {
@@ -215,13 +215,14 @@ func (q *queue) next(may func(holder string) bool) (string, waiter) {
 	holder := q.order[i]
 	w := q.waiting[holder][0]
 	q.withdraw(holder, w)
-	if len(q.waiting[holder]) > 0 { // it is the last one's turn now
+	if len(q.waiting[holder]) > 0 { // the holder moves to the end
 		q.order = append(slices.Delete(q.order, i, i+1), holder)
 	}
 	return holder, w
 }
 
-// withdraw takes a request out of the queue, unless it is no longer there.
+// withdraw removes a request from the queue. It reports whether the request was still
+// there.
 func (q *queue) withdraw(holder string, w waiter) bool {
 	i := slices.Index(q.waiting[holder], w)
 	if i < 0 {

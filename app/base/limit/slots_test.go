@@ -15,12 +15,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// crowd takes slots, and notes in which order it does.
+// crowd takes slots, and records the order.
 type crowd struct {
 	t     *testing.T
 	slots *Slots
 
-	mu     sync.Mutex // requests may be cancelled together
+	mu     sync.Mutex // requests can be canceled concurrently
 	passed []string
 	leave  map[string]func()
 	inside map[string]context.Context
@@ -30,7 +30,7 @@ func newCrowd(t *testing.T, slots *Slots) *crowd {
 	return &crowd{t: t, slots: slots, leave: map[string]func(){}, inside: map[string]context.Context{}}
 }
 
-// enter makes requests wait; each is named by its holder and a number.
+// enter starts waiting requests, each named by its holder and a number.
 func (c *crowd) enter(ctx context.Context, names ...string) {
 	for _, name := range names {
 		go func() {
@@ -47,7 +47,8 @@ func (c *crowd) enter(ctx context.Context, names ...string) {
 	}
 }
 
-// outside has a request wait for something else, until the channel is closed.
+// outside has a request wait for something else without its slot, until the channel is
+// closed.
 func (c *crowd) outside(name string) chan struct{} {
 	back := make(chan struct{})
 	go func() {
@@ -70,8 +71,8 @@ func (c *crowd) want(names string) {
 	}
 }
 
-// wantFree checks that so many slots are free, nobody waits and no holder is remembered
-// who has none.
+// wantFree checks that this many slots are free, no request waits and no holder without
+// slots is kept.
 func (c *crowd) wantFree(slots int) {
 	c.t.Helper()
 	remembered := len(c.slots.held)
@@ -101,7 +102,7 @@ func TestNoHolderHasMoreThanItsSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, &Slots{All: 3, Each: 2})
 		c.enter(t.Context(), "a1", "a2", "a3", "a4", "a5", "a6", "b1", "b2", "b3", "c1")
-		c.want("a1 a2 b1") // the last slot is for others
+		c.want("a1 a2 b1") // the last slot is for other holders
 		for _, step := range []struct{ ends, begins string }{
 			{"a1", "a3"}, {"b1", "b2"}, {"a2", "c1"}, {"c1", "a4"}, {"b2", "b3"}, {"a3", "a5"}, {"b3", ""}, {"a4", "a6"},
 		} {
@@ -127,15 +128,15 @@ func TestSlotsWithoutBoundAreBoundByHolder(t *testing.T) {
 	})
 }
 
-func TestOneMoreThanMayWaitIsRefused(t *testing.T) {
+func TestCrowdLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		crowded := errors.New("crowded")
-		c := newCrowd(t, &Slots{All: 2, Each: 1, Crowd: 3, Crowded: crowded})
+		c := newCrowd(t, &Slots{All: 2, Each: 1, MaxRequests: 3, ErrTooManyRequests: crowded})
 		ctx, cancel := context.WithCancel(t.Context())
 		c.enter(t.Context(), "a1", "b1")
 		c.enter(ctx, "a2")
 		c.enter(t.Context(), "a3", "c1", "c2", "c3")
-		for _, holder := range []string{"a", "c"} { // whether one has a slot or all wait
+		for _, holder := range []string{"a", "c"} { // whether one request has a slot or all wait
 			if _, err := c.slots.Take(t.Context(), holder); !errors.Is(err, crowded) {
 				t.Errorf("one more of %s: %v", holder, err)
 			}
@@ -143,7 +144,7 @@ func TestOneMoreThanMayWaitIsRefused(t *testing.T) {
 		c.enter(t.Context(), "b2")
 		cancel()
 		synctest.Wait()
-		c.enter(t.Context(), "a4") // in the place of a2
+		c.enter(t.Context(), "a4") // replaces a2
 		for _, name := range strings.Fields("b1 a1 c1 a3 b2 c2 a4 c3") {
 			c.end(name)
 		}
@@ -161,7 +162,7 @@ func TestClosedSlotsAreRefused(t *testing.T) {
 		synctest.Wait()
 		slices.Sort(c.passed[1:])
 		c.want("a1 -a2 -b1")
-		c.end("a1") // which goes on till then
+		c.end("a1") // it runs until then
 		if _, err := c.slots.Take(t.Context(), "c"); !errors.Is(err, closed) {
 			t.Errorf("a request that comes later: %v", err)
 		}
@@ -169,7 +170,7 @@ func TestClosedSlotsAreRefused(t *testing.T) {
 	})
 }
 
-func TestEndOfAWaitTellsItsCause(t *testing.T) {
+func TestTakeReturnsContextCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Slots{All: 1}
 		release, err := s.Take(t.Context(), "a")
@@ -186,7 +187,7 @@ func TestEndOfAWaitTellsItsCause(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsOutsideHoldsNoSlotAndReturnsFirst(t *testing.T) {
+func TestWithoutSlotReleasesAndReacquiresFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, &Slots{All: 1})
 		c.enter(t.Context(), "a1", "b1", "b2")
@@ -194,7 +195,7 @@ func TestWhoWaitsOutsideHoldsNoSlotAndReturnsFirst(t *testing.T) {
 		c.want("a1 b1")
 		close(back)
 		synctest.Wait()
-		c.want("a1 b1") // there is no slot
+		c.want("a1 b1") // there is no free slot
 		c.end("b1")
 		c.want("a1 b1 a1")
 		c.end("a1")
@@ -212,12 +213,12 @@ func TestSeveralMayWaitOutsideForOneRequest(t *testing.T) {
 		c.wantFree(1)
 		close(first)
 		synctest.Wait()
-		c.wantFree(1) // the request still waits
+		c.wantFree(1) // the request is still waiting
 		close(second)
 		synctest.Wait()
 		c.wantFree(0)
 		c.end("a1")
-		c.end("a1") // again, which changes nothing
+		c.end("a1") // a second call has no effect
 		c.wantFree(1)
 	})
 }
@@ -262,10 +263,10 @@ func TestCancelledRequestDoesNotReturn(t *testing.T) {
 	})
 }
 
-// TestSlotGrantedToACancelledRequestGoesOn grants a slot to a request that is
-// cancelled at the same time: whichever it notices first, nothing is lost.
+// TestSlotGrantedToACancelledRequestGoesOn grants a slot to a request that is canceled at
+// the same time: whichever it notices first, the slot is not lost.
 func TestSlotGrantedToACancelledRequestGoesOn(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the request runs after both
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the request runs after both
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 10 {
 			c := newCrowd(t, &Slots{All: 1})
@@ -286,7 +287,7 @@ func TestSlotGrantedToACancelledRequestGoesOn(t *testing.T) {
 	})
 }
 
-func TestArrivalsComeBeforeUsersAndWaitNotForEver(t *testing.T) {
+func TestArrivalsHavePriorityAndTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, &Slots{All: 1})
 		c.enter(t.Context(), "a1", "a2")
@@ -301,7 +302,7 @@ func TestArrivalsComeBeforeUsersAndWaitNotForEver(t *testing.T) {
 		c.want("a1 a2")
 
 		began := time.Now()
-		c.slots.Arrive()() // while a2 stays
+		c.slots.Arrive()() // while a2 keeps its slot
 		must.Equal(t, "an arrival waited", time.Since(began), arrivalTime)
 		c.end("a2")
 		c.wantFree(1)

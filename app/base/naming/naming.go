@@ -1,5 +1,5 @@
-// Package naming checks the names of jobs, files, folders and users, and reads how settings
-// name files.
+// Package naming checks the names of jobs, files, folders and users, and parses the file
+// references in settings.
 package naming
 
 import (
@@ -19,9 +19,9 @@ const (
 	maxFolderLevels = 8
 )
 
-// CheckName says what is wrong with the name of a job or batch, "" if nothing. Names
-// are 1 to 200 characters of NFC text that is harmless in paths, terminals and
-// shells. They are never used as a path all the same.
+// CheckName returns what is wrong with the name of a job or batch, or "" if it is valid.
+// Names are 1 to 200 characters of NFC text that is harmless in paths, terminals and
+// shells. Nevertheless, they are never used as a path.
 func CheckName(name string) string {
 	if n := utf8.RuneCountInString(name); n > maxNameRunes {
 		return fmt.Sprintf("use at most %d characters, not %d", maxNameRunes, n)
@@ -29,7 +29,7 @@ func CheckName(name string) string {
 	return checkText(name)
 }
 
-// CheckFilename says what is wrong with the name of a file, "" if nothing.
+// CheckFilename returns what is wrong with a file name, or "" if it is valid.
 func CheckFilename(name string) string {
 	switch {
 	case len(name) > maxNameBytes:
@@ -42,7 +42,8 @@ func CheckFilename(name string) string {
 	return checkText(name)
 }
 
-// CheckFolder says what is wrong with a folder, up to 8 names joined by "/".
+// CheckFolder returns what is wrong with a folder, which is up to 8 names joined by "/",
+// or "" if it is valid.
 func CheckFolder(folder string) string {
 	parts := strings.Split(folder, "/")
 	if len(parts) > maxFolderLevels {
@@ -66,7 +67,7 @@ const (
 	maxNoteBytes     = 4096
 )
 
-// CheckTag says what is wrong with a tag, "" if nothing. A filter writes it as
+// CheckTag returns what is wrong with a tag, or "" if it is valid. Filters write a tag as
 // key:value, so the key has no colon.
 func CheckTag(key, value string) string {
 	switch {
@@ -83,7 +84,7 @@ func CheckTag(key, value string) string {
 	return checkPrintable(value)
 }
 
-// CheckNote says what is wrong with a note of several lines, "" if nothing.
+// CheckNote returns what is wrong with a multiline note, or "" if it is valid.
 func CheckNote(note string) string {
 	switch {
 	case len(note) > maxNoteBytes:
@@ -93,7 +94,7 @@ func CheckNote(note string) string {
 	}
 	for _, r := range note {
 		if r != '\n' && r != '\t' && isHidden(r) {
-			return fmt.Sprintf("leave out the invisible character %U", r)
+			return fmt.Sprintf("remove the invisible character %U", r)
 		}
 	}
 	return ""
@@ -109,68 +110,69 @@ func checkText(s string) string {
 	return checkPrintable(s)
 }
 
-// checkPrintable says why a line of text would not look like itself, "" if it does.
+// checkPrintable returns why a line of text would not be displayed exactly as written, or
+// "" if it would.
 func checkPrintable(s string) string {
 	switch {
 	case s == "":
-		return "give at least one character"
+		return "enter at least one character"
 	case !utf8.ValidString(s):
 		return "use valid UTF-8"
 	case strings.TrimSpace(s) != s:
-		return "leave out the space at the beginning or end"
+		return "remove the space at the beginning or end"
 	case !norm.NFC.IsNormalString(s):
-		return "send it in Unicode normal form C (NFC)"
+		return "use Unicode normal form C (NFC)"
 	}
 	if !strings.ContainsFunc(s, isVisible) {
 		return "use at least one visible character"
 	}
 	for _, r := range s {
 		if isHidden(r) || strings.ContainsRune(invisible, r) {
-			return fmt.Sprintf("leave out the invisible character %U", r)
+			return fmt.Sprintf("remove the invisible character %U", r)
 		}
 	}
 	return ""
 }
 
-// invisible characters make two names look the same. Notes may have them, because
-// some scripts and symbols need joiners.
+// invisible characters make two names look the same. Notes can contain them, because some
+// scripts and symbols need joiners.
 const invisible = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
-// blanks are letters and symbols that are shown as nothing: fillers of Hangul, and
-// the empty pattern of Braille.
+// blanks are letters and symbols that are displayed as empty space: the Hangul fillers
+// and the empty Braille pattern.
 const blanks = "\u115f\u1160\u2800\u3164\uffa0"
 
 func isVisible(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Mn, r) && !strings.ContainsRune(blanks, r)
 }
 
-// isHidden reports whether r is not shown as itself: it controls lines or terminals,
-// or what is around it.
+// isHidden reports whether r is not displayed itself, but controls lines, terminals or
+// the surrounding text.
 func isHidden(r rune) bool {
 	return unicode.IsControl(r) || isBidi(r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 
-// isBidi reports whether r changes the direction of text around it.
+// isBidi reports whether r changes the direction of the surrounding text.
 func isBidi(r rune) bool {
 	return r == '\u061c' || r == '\u200e' || r == '\u200f' || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
-// CheckEmail says what is wrong with a user's e-mail address, "" if nothing.
+// CheckEmail returns what is wrong with a user's e-mail address, or "" if it is valid.
 func CheckEmail(email string) string {
 	local, domain, found := strings.Cut(email, "@")
 	visible := strings.ContainsFunc(local, isVisible) && strings.ContainsFunc(domain, isVisible)
 	if !found || !visible || strings.ContainsAny(email, " \t,;<>") {
-		return "give an e-mail address such as ann@lab.example"
+		return "enter an e-mail address such as ann@lab.example"
 	}
 	return CheckFilename(email)
 }
 
-// Extension returns the lower-case extension of a file name, with its dot.
+// Extension returns the lower-case extension of a file name, including the dot.
 func Extension(name string) string { return strings.ToLower(path.Ext(name)) }
 
-// Composed returns a name in NFC, as files and folders have theirs. File systems of macOS
-// give names in another form.
+// Composed returns a name in NFC, the form of file and folder names. macOS file systems
+// return names in another form.
 func Composed(name string) string { return norm.NFC.String(name) }
 
-// Fold returns a text as searches compare it: in lower case and NFC.
+// Fold returns text in the form that searches compare: in lower case and NFC.
 func Fold(text string) string { return Composed(strings.ToLower(text)) }

@@ -82,7 +82,7 @@ func TestTagsAndNotes(t *testing.T) {
 	}
 }
 
-// FuzzNames: what is accepted is safe to show and to put in a header.
+// FuzzNames checks that every accepted name is safe to display and to put in a header.
 func FuzzNames(f *testing.F) {
 	f.Add("hst5")
 	f.Add("a\u202eb")

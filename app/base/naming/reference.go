@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Reference is the name of a file: of a job's result, by its digest, or otherwise of an
-// upload.
+// Reference refers to a file: in a job's result, by its digest, or otherwise an upload.
 type Reference struct {
 	OfJob  bool
-	Job    string // whose result has it
-	Path   string // in that result; "" if Output names it
-	Output string // an output that the job's algorithm declares: one file or many
+	Job    string // the job whose result has it
+	Path   string // in that result; "" if Output is set
+	Output string // an output declared by the job's algorithm: one file or many
 
-	Digest   string // SHA-256 in hex, lower case
-	Filename string // that the program sees of it
+	Digest   string // SHA-256 in lower-case hex
+	Filename string // the name that the program sees
 
 	Upload string // a fileId, or folder/filename
 }
 
-// ParseReference reads a reference: job:<jobName>/<path>, job:<jobName>/@<output>,
-// sha256:<digest>/<filename>, and what else there is, which is Upload. Its names become NFC.
+// ParseReference parses a reference: job:<jobName>/<path>, job:<jobName>/@<output>,
+// sha256:<digest>/<filename>, or anything else, which becomes Upload. Names are converted
+// to NFC.
 func ParseReference(text string) Reference {
 	text = Composed(text)
 	if result, ok := strings.CutPrefix(text, "job:"); ok {
@@ -39,5 +39,6 @@ func ParseReference(text string) Reference {
 	return Reference{Upload: text}
 }
 
-// OfDigest refers to an upload with these bytes, whose program sees it under this name.
+// OfDigest returns a reference to an upload with this digest, which the program sees
+// under this name.
 func OfDigest(digest, filename string) string { return "sha256:" + digest + "/" + filename }

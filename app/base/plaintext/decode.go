@@ -8,25 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// Wrong is something wrong in a file. Line 0 is the whole of it.
-type Wrong struct {
+// FileError is an error in a file. Line 0 means the whole file.
+type FileError struct {
 	Line int
 	Msg  string
 }
 
-func (w *Wrong) Error() string {
+func (w *FileError) Error() string {
 	if w.Line == 0 {
 		return w.Msg
 	}
 	return fmt.Sprintf("line %d: %s", w.Line, w.Msg)
 }
 
-// Decode returns a text in UTF-8 without a byte order mark, with lines that end with a line
-// feed. It reads UTF-8, UTF-16 with its mark, and Windows-1252, which Western European
-// spreadsheets save. It refuses what has several readings, and what no text has.
-func Decode(text []byte) ([]byte, *Wrong) {
+// Decode returns a text in UTF-8 without a byte order mark, with lines that end with a
+// line feed. It reads UTF-8, UTF-16 with a byte order mark, and Windows-1252, which
+// Western European spreadsheets use. It rejects ambiguous text and control characters.
+func Decode(text []byte) ([]byte, *FileError) {
 	r := NewReader(bytes.NewReader(text))
-	unix, _ := io.ReadAll(r) // memory can be read
+	unix, _ := io.ReadAll(r) // reading from memory can't fail
 	if wrong := Control(unix); wrong != nil {
 		return nil, wrong
 	}
@@ -36,24 +36,24 @@ func Decode(text []byte) ([]byte, *Wrong) {
 	return fromWindows(unix, r.Returns)
 }
 
-// Control finds a control character, which no text has that people can read. Lines end with a
-// line feed.
-func Control(text []byte) *Wrong { return controlAt(text, slices.IndexFunc(text, isControl)) }
+// Control returns an error for a control character, which readable text does not have.
+// Lines must end with a line feed.
+func Control(text []byte) *FileError { return controlAt(text, slices.IndexFunc(text, isControl)) }
 
 // Zero is like Control, but allows control characters other than zero.
-func Zero(text []byte) *Wrong { return controlAt(text, bytes.IndexByte(text, 0)) }
+func Zero(text []byte) *FileError { return controlAt(text, bytes.IndexByte(text, 0)) }
 
-func controlAt(text []byte, i int) *Wrong {
+func controlAt(text []byte, i int) *FileError {
 	switch {
 	case i < 0:
 		return nil
 	case isWideUnmarked(text):
-		return &Wrong{lineAt(text, i), "the text is UTF-16 without a byte order mark; save it as UTF-8"}
+		return &FileError{lineAt(text, i), "the text is UTF-16 without a byte order mark; save it as UTF-8"}
 	}
-	return &Wrong{lineAt(text, i), fmt.Sprintf("the text has the control character %U; is this a text file?", text[i])}
+	return &FileError{lineAt(text, i), fmt.Sprintf("the text has the control character %U; is this a text file?", text[i])}
 }
 
-// isControl reports whether text that people can read has no such byte.
+// isControl reports whether b does not occur in readable text.
 func isControl(b byte) bool { return b < ' ' && b != '\t' && b != '\n' || b == 0x7f }
 
 func lineAt(text []byte, i int) int { return 1 + bytes.Count(text[:i], []byte("\n")) }
@@ -70,9 +70,9 @@ func isWideUnmarked(text []byte) bool {
 	return len(head) >= 4 && (zeros[0] == 0 && zeros[1] == len(head)/2 || zeros[1] == 0 && zeros[0] == (len(head)+1)/2)
 }
 
-// fromWindows decodes a text that is not UTF-8. In one that has characters of UTF-8, too, and
-// in one with the line ends of old Macs, other bytes may be any character.
-func fromWindows(text []byte, ofOldMac bool) ([]byte, *Wrong) {
+// fromWindows decodes a text that is not UTF-8. If it also has UTF-8 characters or old
+// Mac line endings, the other bytes are ambiguous.
+func fromWindows(text []byte, ofOldMac bool) ([]byte, *FileError) {
 	decoded := make([]byte, 0, len(text)+len(text)/8)
 	var several bool
 	first := -1
@@ -86,7 +86,7 @@ func fromWindows(text []byte, ofOldMac bool) ([]byte, *Wrong) {
 				first = i
 			}
 			if r = windows(text[i]); r == utf8.RuneError {
-				return nil, &Wrong{lineAt(text, i), fmt.Sprintf("the text is not UTF-8, and the byte %#x is no character of Windows-1252; save it as UTF-8", text[i])}
+				return nil, &FileError{lineAt(text, i), fmt.Sprintf("the text is neither UTF-8 nor Windows-1252 (byte %#x); save it as UTF-8", text[i])}
 			}
 		}
 		decoded = utf8.AppendRune(decoded, r)
@@ -94,14 +94,14 @@ func fromWindows(text []byte, ofOldMac bool) ([]byte, *Wrong) {
 	}
 	switch {
 	case several:
-		return nil, &Wrong{lineAt(text, first), "the text is UTF-8 in part only; save it as UTF-8"}
+		return nil, &FileError{lineAt(text, first), "the text is only partly UTF-8; save it as UTF-8"}
 	case ofOldMac:
-		return nil, &Wrong{lineAt(text, first), "the text has the line ends of an old Mac, and letters in its encoding; save it as UTF-8"}
+		return nil, &FileError{lineAt(text, first), "the text has old Mac line endings and letters in an unknown encoding; save it as UTF-8"}
 	}
 	return decoded, nil
 }
 
-// windows returns the character of a byte from 0x80 on, U+FFFD where there is none.
+// windows returns the character of a byte from 0x80 on, or U+FFFD if there is none.
 func windows(b byte) rune {
 	if b >= 0xa0 {
 		return rune(b)

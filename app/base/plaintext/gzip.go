@@ -7,23 +7,24 @@ import (
 	"io"
 )
 
-// MaxUnpacked bounds what comes out of a packed file, in bytes.
+// MaxUnpacked limits the unpacked size of a file in bytes.
 const MaxUnpacked = 1 << 30
 
-// ErrTooLarge says that a text has more bytes than it may have.
-var ErrTooLarge = errors.New("has more bytes than can be read")
+// ErrTooLarge means that a text exceeds its size limit.
+var ErrTooLarge = errors.New("exceeds the size that can be read")
 
-// ErrDamaged is what reading a packed text returns where the file is broken.
+// ErrDamaged is the error of reading a packed text from a damaged file.
 type ErrDamaged struct{ Err error }
 
 func (e ErrDamaged) Error() string { return "is a damaged gzip file: " + e.Err.Error() }
 
 func (e ErrDamaged) Unwrap() error { return e.Err }
 
-// Unpack returns the content of a file, unpacked if gzip has packed it, regardless of its name.
+// Unpack returns the content of a file, unpacked if it is in gzip format, regardless of
+// its name.
 func Unpack(file io.Reader) (text io.Reader, packed bool, err error) {
 	in := bufio.NewReaderSize(file, 64<<10)
-	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" { // what is wrong with it, reading says
+	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" { // errors are reported by the read
 		return in, false, nil
 	}
 	packing := &source{Reader: in}
@@ -37,7 +38,7 @@ func Unpack(file io.Reader) (text io.Reader, packed bool, err error) {
 	return &unpacked{content, packing, MaxUnpacked}, true, nil
 }
 
-// source keeps errors of reading a packed file, to distinguish them from a damaged one.
+// source keeps errors of reading a packed file, to distinguish them from damage.
 type source struct {
 	*bufio.Reader
 	err error
@@ -68,7 +69,7 @@ func (s *source) wrap(err error) error {
 	return ErrDamaged{err}
 }
 
-// unpacked refuses more than a number of bytes: a small file can pack any number.
+// unpacked limits the unpacked size: a small file can unpack to any size.
 type unpacked struct {
 	*gzip.Reader
 	packing *source

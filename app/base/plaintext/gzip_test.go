@@ -27,7 +27,7 @@ func TestUnpack(t *testing.T) {
 	lost := errors.New("the disk is gone")
 	for name, tt := range map[string]struct {
 		file io.Reader
-		want string // what it holds
+		want string // its content
 		err  string
 	}{
 		"text":          {strings.NewReader(text), text, ""},
@@ -56,7 +56,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestBombsAreBounded unpacks a file that has more than it may have.
+// TestBombsAreBounded unpacks a file that exceeds the limit.
 func TestBombsAreBounded(t *testing.T) {
 	in, _, err := Unpack(bytes.NewReader(packed(t, strings.NewReader(strings.Repeat("\n", 1<<20)))))
 	must.OK(t, err)

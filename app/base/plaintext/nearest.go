@@ -2,8 +2,8 @@ package plaintext
 
 import "strings"
 
-// Nearest returns the known name that is closest to name, for suggestions; "" if none is
-// close.
+// Nearest returns the known name that is closest to name, for suggestions, or "" if none
+// is close.
 func Nearest(name string, known []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, k := range known {
@@ -14,7 +14,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// editDistance counts the insertions, deletions and replacements of bytes that
+// editDistance returns the number of byte insertions, deletions and replacements that
 // turn a into b.
 func editDistance(a, b string) int {
 	if len(a) > 100 || len(b) > 100 {

@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// OneLine returns a program's output as one line of a limited number of characters.
+// OneLine returns a program's output as one line of at most this many characters.
 func OneLine(b []byte, most int) string {
 	return Cut(strings.TrimSpace(Printable(b)), most)
 }
 
-// Printable replaces line breaks and other space by spaces and leaves out what
-// cannot be shown.
+// Printable replaces line breaks and other white space by spaces and removes characters
+// that can't be displayed.
 func Printable(b []byte) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -25,10 +25,10 @@ func Printable(b []byte) string {
 	}, string(bytes.ToValidUTF8(b, []byte("?"))))
 }
 
-// ShellWord makes any text one word of a POSIX shell.
+// ShellWord quotes any text as one word for a POSIX shell.
 func ShellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// Cut shortens a text to a number of characters and marks the cut.
+// Cut shortens text to a number of characters and marks the cut.
 func Cut(s string, most int) string {
 	if runes := []rune(s); len(runes) > most {
 		return string(runes[:most]) + "…"

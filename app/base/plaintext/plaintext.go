@@ -1,5 +1,5 @@
-// Package plaintext reads text files of any system as those of Unix in UTF-8, makes short
-// lines of what programs print, and finds the name that a mistyped one stands for.
+// Package plaintext reads text files of any system as Unix text in UTF-8, makes short
+// lines of program output, and finds the intended name for a mistyped one.
 package plaintext
 
 import (
@@ -8,15 +8,15 @@ import (
 	"io"
 )
 
-// mark is the byte order mark that Windows programs begin UTF-8 with.
+// mark is the byte order mark at the start of UTF-8 text from Windows programs.
 const mark = "\uFEFF"
 
-// Reader reads a text. What it has found so far is known after each Read. Bytes that are
-// neither UTF-8 nor UTF-16 stay as they are.
+// Reader reads a text. Its exported fields are up to date after each Read. Bytes that are
+// neither UTF-8 nor UTF-16 remain unchanged.
 type Reader struct {
-	Marked  bool // the text begins with a byte order mark
+	Marked  bool // the text starts with a byte order mark
 	Wide    bool // the text is UTF-16
-	Returns bool // a line ends with a carriage return alone, as old Macs wrote
+	Returns bool // a line ends with only a carriage return, as on old Macs
 
 	source   io.Reader
 	begun    bool
@@ -26,9 +26,9 @@ type Reader struct {
 // NewReader returns a reader of the text in source.
 func NewReader(source io.Reader) *Reader { return &Reader{source: source} }
 
-// Unix returns a text in the same way.
+// Unix converts a text like a Reader.
 func Unix(text []byte) []byte {
-	unix, _ := io.ReadAll(NewReader(bytes.NewReader(text))) // memory can be read
+	unix, _ := io.ReadAll(NewReader(bytes.NewReader(text))) // reading from memory can't fail
 	return unix
 }
 
@@ -66,13 +66,13 @@ func (r *Reader) skipMark() error {
 	return nil
 }
 
-// unix changes the ends of lines in a part of the text. It returns how long that is then.
+// unix converts the line ends in a part of the text and returns the new length.
 func (r *Reader) unix(part []byte) (n int) {
 	if !r.returned && bytes.IndexByte(part, '\r') < 0 {
 		return len(part)
 	}
 	for _, c := range part {
-		if r.returned && c == '\n' { // the carriage return has ended the line
+		if r.returned && c == '\n' { // the carriage return has already ended the line
 			r.returned = false
 			continue
 		}

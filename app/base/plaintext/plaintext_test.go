@@ -87,9 +87,9 @@ func TestDecodeReadsTextOrSaysWhyNot(t *testing.T) {
 		{"\uFEFFKrüger\r\n", "Krüger\n", ""},
 		{utf16Of("Krüger", binary.LittleEndian), "Krüger", ""},
 		{"Kr\xfcger\r\n\x84x\x93 \x80", "Krüger\n„x“ €", ""},
-		{"a\nKrüger\nKr\xfcger", "", "line 3: the text is UTF-8 in part only; save it as UTF-8"},
-		{"a\rKr\x9fger\r", "", "line 2: the text has the line ends of an old Mac, and letters in its encoding; save it as UTF-8"},
-		{"a\n\x81\n", "", "line 2: the text is not UTF-8, and the byte 0x81 is no character of Windows-1252; save it as UTF-8"},
+		{"a\nKrüger\nKr\xfcger", "", "line 3: the text is only partly UTF-8; save it as UTF-8"},
+		{"a\rKr\x9fger\r", "", "line 2: the text has old Mac line endings and letters in an unknown encoding; save it as UTF-8"},
+		{"a\n\x81\n", "", "line 2: the text is neither UTF-8 nor Windows-1252 (byte 0x81); save it as UTF-8"},
 		{"a\nb\x00", "", "line 2: the text has the control character U+0000; is this a text file?"},
 		{"a\x00b\x00\n\x00c\x00", "", "line 1: the text is UTF-16 without a byte order mark; save it as UTF-8"},
 	} {
@@ -104,8 +104,8 @@ func TestDecodeReadsTextOrSaysWhyNot(t *testing.T) {
 	}
 }
 
-// FuzzDecode requires of any bytes that they become text that reads the same again, or a
-// sentence.
+// FuzzDecode checks that any bytes yield either text that reads the same again or an
+// error sentence.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\xff\xfea\x00\r\x00\n\x00"))
 	f.Add([]byte("Kr\xfcger\r"))

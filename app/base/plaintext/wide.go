@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// orderOf returns the byte order by the mark of a UTF-16 text, nil without one.
+// orderOf returns the byte order indicated by the byte order mark of UTF-16 text, or nil
+// if it has none.
 func orderOf(head []byte) binary.ByteOrder {
 	switch {
 	case len(head) >= 2 && head[0] == 0xff && head[1] == 0xfe:
@@ -19,14 +20,15 @@ func orderOf(head []byte) binary.ByteOrder {
 	return nil
 }
 
-// wide reads a UTF-16 text as UTF-8. What is half a character becomes U+FFFD.
+// wide converts UTF-16 text to UTF-8. An unpaired surrogate or a truncated character
+// becomes U+FFFD.
 type wide struct {
 	source io.Reader
 	order  binary.ByteOrder
-	skip   int // bytes of the mark
+	skip   int // bytes of the byte order mark
 	part   [4 << 10]byte
-	raw    []byte // that are not decoded yet
-	text   []byte // that is not read yet
+	raw    []byte // not yet decoded
+	text   []byte // not yet read
 	err    error
 }
 
@@ -52,7 +54,7 @@ func (w *wide) fill() {
 	}
 }
 
-// decode decodes all but the beginning of a character.
+// decode decodes everything except an incomplete character at the end.
 func (w *wide) decode() {
 	w.text = w.text[:0]
 	for len(w.raw) >= 2 {

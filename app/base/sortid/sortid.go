@@ -1,4 +1,4 @@
-// Package sortid makes IDs that sort by the time of their creation.
+// Package sortid makes IDs that sort by creation time.
 package sortid
 
 import (
@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Crockford's alphabet sorts like the values of its letters.
+// Crockford's alphabet sorts by the values of its letters.
 const idLetters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// Size and Length are the sizes of an ID as bytes and as text.
+// Size and Length are the lengths of an ID in bytes and as text.
 const (
 	Size   = 16
 	Length = 26
@@ -25,8 +25,8 @@ type ID [Size]byte
 
 var errBadID = errors.New("an ID has 26 letters or digits")
 
-// Parse parses the text form of an ID. It accepts only what String
-// writes, so that text and bytes map one to one.
+// Parse parses the text form of an ID. It accepts only what String returns, so that text
+// and bytes map one to one.
 func Parse(s string) (ID, error) {
 	var id ID
 	if len(s) != Length || s[0] > '7' {
@@ -69,12 +69,12 @@ func (id ID) Append(b []byte) []byte {
 	return append(b, text[:]...)
 }
 
-// Time returns the moment at which the ID was made, to the millisecond.
+// Time returns the creation time of the ID, to the millisecond.
 func (id ID) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16))
 }
 
-// First returns the smallest ID of a moment.
+// First returns the smallest ID of a point in time.
 func First(at time.Time) (id ID) {
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
 	return id
@@ -91,14 +91,15 @@ func (id ID) next() ID {
 	return id
 }
 
-// Source makes IDs that only rise, even if the clock goes back.
+// Source makes IDs that always increase, even if the clock goes back.
 type Source struct {
 	mu   sync.Mutex
 	last ID
 }
 
-// NewSource continues above floor, the highest ID ever stored. If the clock is behind, it
-// begins a random bit above, so that two sources don't give the same IDs.
+// NewSource returns a Source that continues above floor, the highest ID ever stored. If
+// the clock is behind, it starts a random distance above, so that two sources don't make
+// the same IDs.
 func NewSource(floor ID) *Source {
 	skip := make([]byte, 8)
 	rand.Read(skip[2:]) // never fails (crypto/rand)

@@ -8,7 +8,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestIDsRiseEvenIfTheClockGoesBack continues above IDs whose last bytes are full.
+// TestIDsRiseEvenIfTheClockGoesBack continues from IDs whose last bytes are at their
+// maximum.
 func TestIDsRiseEvenIfTheClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for last, want := range map[string]string{
@@ -23,8 +24,8 @@ func TestIDsRiseEvenIfTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestSourcesGiveDifferentIDs has a job and an upload begin after a restart, while the
-// clock is behind.
+// TestSourcesGiveDifferentIDs starts a job and an upload after a restart, while the clock
+// is behind.
 func TestSourcesGiveDifferentIDs(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

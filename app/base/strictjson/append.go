@@ -2,8 +2,8 @@ package strictjson
 
 import "encoding/json"
 
-// Append adds a member to the end of a JSON object that has none of that name. It
-// returns the object unchanged where it or the value is not JSON.
+// Append adds a member to the end of a JSON object that has no member of that name. It
+// returns the object unchanged if the object or the value is not JSON.
 func Append(object json.RawMessage, name string, value any) json.RawMessage {
 	encoded, err := Encode(value)
 	if err != nil || len(object) < 2 {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// AppendCanonical appends the canonical form: no space, members sorted by name,
-// numbers as exact decimals. Two texts of one meaning become equal; 2^53 and
-// 2^53+1 do not.
+// AppendCanonical appends the canonical form: no white space, members sorted by name,
+// numbers as exact decimals. Texts with the same meaning become equal; 2^53 and 2^53+1 do
+// not.
 func (v *Value) AppendCanonical(b []byte) []byte { return v.appendSorted(b, appendDecimal) }
 
-// appendSorted appends a value without space, members sorted by name, numbers as
-// written by number.
+// appendSorted appends a value without white space, with members sorted by name and
+// numbers as written by number.
 func (v *Value) appendSorted(b []byte, number func([]byte, string) []byte) []byte {
 	switch v.Kind {
 	case Bool:
@@ -52,10 +52,10 @@ func appendMembers(b []byte, members []Member, number func([]byte, string) []byt
 	return append(b, '}')
 }
 
-// AppendQuoted appends a string and escapes only what JSON demands.
+// AppendQuoted appends a string and escapes only what JSON requires.
 func AppendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
-	plain := 0 // where the text begins that needs no escape
+	plain := 0 // start of the text that needs no escape
 	for i := range len(s) {
 		c := s[i]
 		if c != '"' && c != '\\' && c >= 0x20 {
@@ -73,8 +73,8 @@ func AppendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendDecimal writes a number exactly: as an integer of at most 25 digits, else
-// as digits and exponent. 10, 1e1 and 10.0 become equal.
+// appendDecimal writes a number exactly: as an integer of at most 25 digits, otherwise as
+// digits and exponent. 10, 1e1 and 10.0 become equal.
 func appendDecimal(b []byte, text string) []byte {
 	digits, exponent, negative := decimal(text)
 	if digits == "" {
@@ -93,8 +93,8 @@ func appendDecimal(b []byte, text string) []byte {
 	return strconv.AppendInt(append(b, 'e'), int64(exponent), 10)
 }
 
-// decimal splits a JSON number into significant digits without zeros at
-// either end and the power of ten that they are multiplied by.
+// decimal splits a JSON number into its significant digits, without zeros at either end,
+// and the power of ten by which they are multiplied.
 func decimal(text string) (digits string, exponent int, negative bool) {
 	text, negative = strings.CutPrefix(text, "-")
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
@@ -108,8 +108,8 @@ func decimal(text string) (digits string, exponent int, negative bool) {
 	return trimmed, exponent + len(digits) - len(trimmed), negative
 }
 
-// Int returns the value as an integer, also where it is written as 1e3 or 5.0;
-// false if it is not an integer or beyond ±2^53.
+// Int returns the value as an integer, also if it is written as 1e3 or 5.0. It returns
+// false if the value is not an integer or is outside ±2^53.
 func (v *Value) Int() (int64, bool) {
 	if v.Kind != Number {
 		return 0, false

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Differing returns the names of the members in which objects differ, sorted: those
-// that are missing in some, and those with several values. The objects are in one form, such
-// as that of AppendPlain, so that equal values have equal bytes.
+// Differing returns the sorted names of the members in which objects differ: those that
+// are missing in some, and those with several values. All objects must be in the same
+// form, such as that of AppendPlain, so that equal values have equal bytes.
 func Differing(objects []json.RawMessage) ([]string, error) {
 	var first json.RawMessage
 	var usual []Member

@@ -30,6 +30,6 @@ func TestDiffering(t *testing.T) {
 		}
 	}
 	if _, err := Differing([]json.RawMessage{[]byte(`{}`), []byte(`{"a"`)}); err == nil {
-		t.Error("what is no JSON was compared")
+		t.Error("invalid JSON was compared")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Added returns the members of a normalised object that do not follow from the
-// object as sent, nil if the two can't be rebuilt from one another.
+// Added returns the members of a normalized object that do not follow from the object as
+// sent, or nil if Join can't rebuild the object from them.
 func Added(sent, normal json.RawMessage) json.RawMessage {
 	was, err := Parse(sent)
 	if err != nil || was.Kind != Object {
@@ -31,8 +31,8 @@ func Added(sent, normal json.RawMessage) json.RawMessage {
 	return added
 }
 
-// Join returns the normalised object: the one as sent, overridden and completed by
-// the added members.
+// Join returns the normalized object: the object as sent, overridden and completed by the
+// added members.
 func Join(sent, added json.RawMessage) (json.RawMessage, error) {
 	was, err := Parse(sent)
 	if err != nil {
@@ -40,7 +40,7 @@ func Join(sent, added json.RawMessage) (json.RawMessage, error) {
 	}
 	more, err := Parse(added)
 	if err != nil {
-		return nil, fmt.Errorf("read what is added to an object: %w", err)
+		return nil, fmt.Errorf("read the added members of an object: %w", err)
 	}
 	all := slices.Clone(more.Members)
 	for _, m := range was.Members {

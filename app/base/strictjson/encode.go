@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Encode writes JSON without escapes for HTML.
+// Encode encodes JSON without HTML escapes.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -14,7 +14,7 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Compact returns a value as it was written, without white space; nil of nil.
+// Compact returns a value as it was written, without white space, or nil if v is nil.
 func Compact(v *Value) json.RawMessage {
 	if v == nil {
 		return nil

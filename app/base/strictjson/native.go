@@ -2,14 +2,14 @@ package strictjson
 
 import "strconv"
 
-// Native returns the value as Go has it: nil, bool, string, []any or map[string]any, and
-// what number makes of a number.
+// Native returns the value as a Go value: nil, bool, string, []any, map[string]any, or
+// the result of number for a number.
 func (v *Value) Native(number func(float64) any) any {
 	switch v.Kind {
 	case Bool:
 		return v.Text == "true"
 	case Number:
-		n, _ := strconv.ParseFloat(v.Text, 64) // the parser has checked it
+		n, _ := strconv.ParseFloat(v.Text, 64) // already validated by the parser
 		return number(n)
 	case String:
 		return v.Text

@@ -1,5 +1,5 @@
-// Package strictjson reads JSON exactly: one document, no duplicate members, no
-// lone surrogates, numbers as they were written; and writes it in canonical form.
+// Package strictjson reads JSON exactly: one document, no duplicate members, no lone
+// surrogates, numbers as written. It also writes JSON in canonical form.
 package strictjson
 
 import (
@@ -35,37 +35,37 @@ func (k Kind) String() string {
 const (
 	maxDepth        = 64
 	maxNumberLength = 64
-	maxMembers      = 10_000    // of one object
-	maxValues       = 1_000_000 // of one document: some 150 bytes of memory each
+	maxMembers      = 10_000    // per object
+	maxValues       = 1_000_000 // per document; each takes about 150 bytes of memory
 )
 
-// Limits are what a JSON document may not exceed. The default ones are what the
-// API promises to accept; a site may accept less.
+// Limits limit a JSON document. The API promises to accept the default ones; a site can
+// accept less.
 type Limits struct {
 	Depth        int // levels of nesting
-	Members      int // of one object
+	Members      int // per object
 	NumberLength int // characters
 }
 
 // DefaultLimits returns the limits of Parse.
 func DefaultLimits() Limits { return Limits{maxDepth, maxMembers, maxNumberLength} }
 
-// Value is a JSON value that keeps how it was written.
+// Value is a JSON value that preserves how it was written.
 type Value struct {
 	Kind    Kind
 	Raw     []byte // as sent
-	Text    string // of a string: its value; of a number: its literal; of a bool: true or false
+	Text    string // value of a string, literal of a number, or true or false
 	Items   []*Value
 	Members []Member
 }
 
-// Member is a member of an object.
+// Member is a name and value of an object.
 type Member struct {
 	Name  string
 	Value *Value
 }
 
-// Member returns the value of an object's member, nil if there is none.
+// Member returns the value of an object's member, or nil if there is none.
 func (v *Value) Member(name string) *Value {
 	for i := range v.Members {
 		if v.Members[i].Name == name {
@@ -75,7 +75,7 @@ func (v *Value) Member(name string) *Value {
 	return nil
 }
 
-// Any returns the value as encoding/json with UseNumber would.
+// Any returns the same Go value as encoding/json with UseNumber.
 func (v *Value) Any() any {
 	switch v.Kind {
 	case Bool:
@@ -100,10 +100,10 @@ func (v *Value) Any() any {
 	return nil
 }
 
-// Parse reads exactly one JSON document, more strictly than encoding/json:
-// UTF-8 without lone surrogates, no duplicate members, at most 64 levels,
-// 10,000 members an object, numbers of at most 64 characters that a float64
-// can hold. The error is an Invalid whose path begins with loc.
+// Parse reads exactly one JSON document, more strictly than encoding/json: UTF-8 without
+// lone surrogates, no duplicate members, at most 64 levels and 10,000 members per object,
+// numbers of at most 64 characters that a float64 can hold. The error is an Invalid whose
+// path starts with loc.
 func Parse(data []byte, loc ...any) (*Value, error) {
 	return DefaultLimits().Parse(data, loc...)
 }
@@ -119,12 +119,12 @@ func (l Limits) Parse(data []byte, loc ...any) (*Value, error) {
 		return nil, err
 	}
 	if p.space(); p.at < len(data) {
-		return nil, p.fault("json", "send one JSON document: something follows its end at byte %d", p.at)
+		return nil, p.fault("json", "send one JSON document: there is extra data after its end at byte %d", p.at)
 	}
 	return v, nil
 }
 
-// parser holds the rest of a document and the path of the value being read.
+// parser holds a document, the position in it and the path of the value being read.
 type parser struct {
 	limits Limits
 	data   []byte
@@ -142,7 +142,7 @@ func (p *parser) unexpected(want string) error {
 		return p.fault("json", "the JSON ends at byte %d where %s is expected", p.at, want)
 	}
 	r, _ := utf8.DecodeRune(p.data[p.at:])
-	return p.fault("json", "%s is expected at byte %d, not %q", want, p.at, r)
+	return p.fault("json", "expected %s at byte %d, got %q", want, p.at, r)
 }
 
 func (p *parser) space() {
@@ -156,7 +156,7 @@ func (p *parser) space() {
 	}
 }
 
-// peek returns the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (p *parser) peek() byte {
 	if p.at < len(p.data) {
 		return p.data[p.at]
@@ -228,7 +228,7 @@ func (p *parser) object(v *Value, depth int) error {
 		}
 		p.loc = append(p.loc, name)
 		if seen[name] {
-			return p.fault("duplicate", "the member %q is there twice; send it once", name)
+			return p.fault("duplicate", "the member %q occurs twice; send it once", name)
 		}
 		if seen[name] = true; len(seen) > p.limits.Members {
 			return p.fault("json", "an object has more than %d members", p.limits.Members)
@@ -302,8 +302,7 @@ func (p *parser) readString() (string, error) {
 	return "", p.unexpected("the end of a string")
 }
 
-// escapedText reads the string that began at start and has its first escape
-// at p.at.
+// escapedText reads the string that starts at start and has its first escape at p.at.
 func (p *parser) escapedText(start int) (string, error) {
 	b := append([]byte(nil), p.data[start:p.at]...)
 	for p.at < len(p.data) {
@@ -329,7 +328,7 @@ func (p *parser) escapedText(start int) (string, error) {
 
 var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape reads what follows a backslash.
+// escape reads the part of an escape after the backslash.
 func (p *parser) escape() (rune, error) {
 	c := p.peek()
 	if r, ok := escapes[c]; ok {
@@ -408,7 +407,7 @@ func (p *parser) number() (string, error) {
 		return "", p.fault("value", "a number has more than %d characters", p.limits.NumberLength)
 	}
 	if f, err := strconv.ParseFloat(text, 64); err != nil || !smallExponent(text) {
-		return "", p.fault("value", "the number %s is out of range, as %g", text, f)
+		return "", p.fault("value", "the number %s is out of range (%g)", text, f)
 	}
 	return text, nil
 }
@@ -419,8 +418,8 @@ func ExactNumber(text string) bool {
 	return len(text) <= maxNumberLength && smallExponent(text)
 }
 
-// smallExponent refuses a number for which exact arithmetic needs gigabytes, such
-// as 1e-1000000000, which is simply 0 as a float64.
+// smallExponent reports whether exact arithmetic with a number is feasible. It would need
+// gigabytes for numbers such as 1e-1000000000, which is simply 0 as a float64.
 func smallExponent(number string) bool {
 	i := strings.IndexAny(number, "eE")
 	if i < 0 {

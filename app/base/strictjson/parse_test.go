@@ -15,8 +15,8 @@ func TestParseJSONRefuses(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"nothing", "", "ends at byte 0"},
 		{"two documents", `{} {}`, "one JSON document"},
-		{"duplicate member", `{"a":{"b":1,"b":2}}`, `"b" is there twice`},
-		{"duplicate by escape", `{"a":1,"\u0061":2}`, `"a" is there twice`},
+		{"duplicate member", `{"a":{"b":1,"b":2}}`, `"b" occurs twice`},
+		{"duplicate by escape", `{"a":1,"\u0061":2}`, `"a" occurs twice`},
 		{"invalid UTF-8", "\"\xff\"", "UTF-8"},
 		{"half a surrogate", `"\ud800"`, "surrogate"},
 		{"low surrogate alone", `"\udc00x"`, "surrogate"},
@@ -110,8 +110,8 @@ func TestPlainNumbers(t *testing.T) {
 	}
 }
 
-// FuzzParseJSON compares accepted documents with encoding/json, and checks that
-// the canonical form is stable.
+// FuzzParseJSON compares accepted documents with encoding/json, and checks that the
+// canonical form is stable.
 func FuzzParseJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5e3,"x\u00e9",null,true]}`, `"\ud83d\ude00"`, `-0.0e-0`, `{"a":1,"a":2}`, `[[[]]]`} {
 		f.Add([]byte(seed))
@@ -125,12 +125,12 @@ func FuzzParseJSON(f *testing.F) {
 			return
 		}
 		if !json.Valid(data) {
-			t.Fatalf("accepted %q, which encoding/json refuses", data)
+			t.Fatalf("accepted %q, which encoding/json rejects", data)
 		}
 		canonical := v.AppendCanonical(nil)
 		again, err := Parse(canonical)
 		if err != nil && strings.Contains(err.Error(), "64 characters") {
-			return // an exponent made a long number longer; the form is hashed, never read
+			return // the exponent made a long number longer; the form is hashed, never parsed
 		}
 		if err != nil {
 			t.Fatalf("canonical form %q of %q: %v", canonical, data, err)

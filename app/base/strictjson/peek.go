@@ -2,13 +2,13 @@ package strictjson
 
 import "bytes"
 
-// Peek visits the members of an object that was encoded by Encode, until visit
-// returns false. It decodes nothing and checks nothing, and is many times faster than
-// Parse; a name or text with an escape is visited as it is written.
+// Peek visits the members of an object that was encoded by Encode, until visit returns
+// false. It neither decodes nor validates, and is many times faster than Parse; names and
+// strings with escapes are visited as written.
 func Peek(object []byte, visit func(name, value []byte) bool) {
 	for rest := object[min(1, len(object)):]; len(rest) > 0 && rest[0] == '"'; {
 		end := textEnd(rest)
-		name := rest[1:max(1, end-1)] // a lone quote has no end
+		name := rest[1:max(1, end-1)] // an unpaired quote has no end
 		rest = rest[min(end+1, len(rest)):]
 		if end = valueEnd(rest); !visit(name, rest[:end]) {
 			return
@@ -17,9 +17,9 @@ func Peek(object []byte, visit func(name, value []byte) bool) {
 	}
 }
 
-// textEnd returns where the text ends with which b begins.
+// textEnd returns the end of the string at the start of b.
 func textEnd(b []byte) int {
-	quote := 0 // the next one from i on
+	quote := 0 // the next quote at or after i
 	for i := 1; i < len(b); {
 		if quote < i {
 			next := bytes.IndexByte(b[i:], '"')
@@ -37,7 +37,7 @@ func textEnd(b []byte) int {
 	return len(b)
 }
 
-// valueEnd returns where the value ends with which b begins.
+// valueEnd returns the end of the value at the start of b.
 func valueEnd(b []byte) int {
 	for i, depth := 0, 0; i < len(b); i++ {
 		switch b[i] {

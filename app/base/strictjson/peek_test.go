@@ -27,7 +27,7 @@ func TestPeek(t *testing.T) {
 	must.Equal(t, "visits", visits, 1)
 }
 
-// FuzzPeek requires the same members as encoding/json, and no panic for anything else.
+// FuzzPeek requires the same members as encoding/json, and no panic for any other input.
 func FuzzPeek(f *testing.F) {
 	for _, seed := range []string{``, `{`, `{"`, `{"a`, `{"a":`, `{"a":"`, `{"a":[`, `{"a":1,"b":{"c":2}}`, `{"a\\":"\""}`} {
 		f.Add([]byte(seed))
@@ -44,7 +44,7 @@ func FuzzPeek(f *testing.F) {
 		visited = 0
 		Peek(encoded, func(_, value []byte) bool {
 			if visited++; !json.Valid(value) {
-				t.Errorf("%s is no value of %s", value, encoded)
+				t.Errorf("%s is not a value of %s", value, encoded)
 			}
 			return true
 		})

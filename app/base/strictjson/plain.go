@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// AppendPlain appends the form of settings that programs read: compact, members
-// sorted, numbers exact and plain. It is canonical: two texts of one meaning give
+// AppendPlain appends the form of settings that programs read: compact, with sorted
+// members and exact, plain numbers. It is canonical: texts with the same meaning yield
 // the same bytes.
 func AppendPlain(b []byte, v *Value) []byte { return v.appendSorted(b, appendPlain) }
 
-// AppendPlainMembers appends an object with these members as AppendPlain does.
+// AppendPlainMembers appends an object with these members in the form of AppendPlain.
 func AppendPlainMembers(b []byte, members []Member) []byte {
 	return appendMembers(b, members, appendPlain)
 }
 
 func appendPlain(b []byte, text string) []byte { return append(b, PlainNumber(text)...) }
 
-// PlainNumber writes a JSON number exactly and in plain digits: 1e6 is 1000000 and
-// 5.0 is 5, for programs that read digits only. An exponent appears where there
-// would be many zeros.
+// PlainNumber writes a JSON number exactly and in plain digits, for programs that read
+// only digits: 1e6 becomes 1000000 and 5.0 becomes 5. It uses an exponent only to avoid
+// many zeros.
 func PlainNumber(text string) string {
 	digits, exponent, negative := decimal(text)
 	if digits == "" {

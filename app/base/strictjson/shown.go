@@ -2,13 +2,13 @@ package strictjson
 
 import "encoding/json"
 
-// Shown returns the members of an object that tables show: numbers, texts and truth
-// values, the first hundred.
+// Shown returns the members of an object that tables show: the first hundred numbers,
+// strings and booleans.
 func Shown(object json.RawMessage) (shown []Member) {
 	const most, longestName = 100, 100
 	all, err := Parse(object)
 	if err != nil {
-		return nil // none
+		return nil
 	}
 	for _, m := range all.Members {
 		switch m.Value.Kind {

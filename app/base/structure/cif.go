@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// cif takes an mmCIF file apart: into tags, values and words such as loop_. Ends of lines
-// are blanks there, but for texts between lines that begin with a semicolon.
+// cif splits an mmCIF file into tags, values and reserved words such as loop_. Line ends
+// count as blanks, except in text fields between lines that start with a semicolon.
 type cif struct {
 	reader *Reader
-	number int      // of the line
-	text   []string // lines of a text that has not ended
-	begun  int      // the line in which that begins
-	head   bool     // tags of a loop are being read
-	table  *table   // of atoms, while it is being read
+	number int      // line number
+	text   []string // lines of an unfinished text field
+	begun  int      // line in which the text field starts
+	head   bool     // the tags of a loop are being read
+	table  *table   // the table being read
 }
 
-// beginsCIF reports whether a line is one of an mmCIF file.
+// beginsCIF reports whether a line belongs to an mmCIF file.
 func beginsCIF(line string) bool {
 	word, _, _ := cutToken(line)
 	return isWord(word) || strings.HasPrefix(word, "_") && strings.Contains(word, ".")
 }
 
-// isWord reports whether something that is not quoted is a word of the format.
+// isWord reports whether an unquoted token is a reserved word of the format.
 func isWord(text string) bool {
 	if len(text) < 5 || text[4] != '_' && !strings.EqualFold(text, "global_") {
 		return false
@@ -39,8 +39,8 @@ func isWord(text string) bool {
 	return len(text) == len("global_")
 }
 
-// cutToken returns the first part of a line, which ends at a blank, and what follows. A part in
-// quotes ends at a quote that a blank follows.
+// cutToken returns the first token of a line, which ends at a blank, and the rest. A
+// quoted token ends at a quote that is followed by a blank.
 func cutToken(line string) (part, rest string, quoted bool) {
 	for line != "" && isBlank(line[0]) {
 		line = line[1:]
@@ -54,7 +54,7 @@ func cutToken(line string) (part, rest string, quoted bool) {
 				return line[1:end], line[end+1:], true
 			}
 		}
-		return line, "", false // no quote closes it
+		return line, "", false // the quote is not closed
 	}
 	end := 0
 	for end < len(line) && !isBlank(line[end]) {
@@ -90,7 +90,7 @@ func (c *cif) line(line string, number int) error {
 	return nil
 }
 
-// textLine reads a line of a text, and reports whether it has closed it.
+// textLine reads a line of a text field, and reports whether the line ends it.
 func (c *cif) textLine(line string) (closed bool, err error) {
 	switch {
 	case c.text == nil:
@@ -120,12 +120,12 @@ func (c *cif) readToken(part string, quoted bool) error {
 	case part == "." || part == "?":
 		return c.value("")
 	case c.table != nil && (part[0] == '\'' || part[0] == '"'):
-		return fmt.Errorf("has a quote in line %d that is not closed: write another one of the same kind behind the value", c.number)
+		return fmt.Errorf("has an unclosed quote in line %d: add the same quote after the value", c.number)
 	}
 	return c.value(part)
 }
 
-// tag reads the name of a column, or of a value that is no part of a loop.
+// tag reads the name of a column, or of a value outside a loop.
 func (c *cif) tag(tag string) error {
 	category, name, _ := strings.Cut(tag, ".")
 	known := tables[category] != ""
@@ -136,7 +136,7 @@ func (c *cif) tag(tag string) error {
 	}
 	if known && c.table == nil {
 		if category == atomSite && c.reader.grouper.model.Models > 0 {
-			return fmt.Errorf("has a second table of atoms in line %d: give each structure a file of its own", c.number)
+			return fmt.Errorf("has a second table of atoms in line %d: put each structure in a separate file", c.number)
 		}
 		c.table = &table{category: category, columns: map[string]int{}, single: !c.head}
 	}
@@ -158,14 +158,14 @@ const (
 	entities = "_entity"
 )
 
-// tables are those that are read.
+// tables are the tables that are read.
 var tables = map[string]string{atomSite: "atoms", entities: "entities"}
 
-// value reads a value, "" for an unknown one.
+// value reads a value, which is "" if it is unknown.
 func (c *cif) value(text string) error {
 	c.head = false
 	t := c.table
-	if t == nil || len(t.cells) == len(t.columns) { // the last is so behind a single atom
+	if t == nil || len(t.cells) == len(t.columns) { // the latter is true after a complete single row
 		return nil
 	}
 	if len(t.cells) == 0 {
@@ -178,15 +178,15 @@ func (c *cif) value(text string) error {
 	return c.row()
 }
 
-// checkEnd says what is wrong at the end of the file.
+// checkEnd returns an error if the file is incomplete.
 func (c *cif) checkEnd() error {
 	if c.text != nil {
-		return fmt.Errorf("breaks off: the text that begins with ; in line %d does not end; upload the whole file", c.begun)
+		return fmt.Errorf("is truncated: the text that starts with ; in line %d does not end; upload the whole file", c.begun)
 	}
 	return c.close()
 }
 
-// close ends the current item.
+// close ends the current table.
 func (c *cif) close() error {
 	t := c.table
 	if t == nil {
@@ -198,7 +198,7 @@ func (c *cif) close() error {
 		}
 	}
 	if len(t.cells) > 0 && t.category == atomSite {
-		return t.wrong("breaks off in line %d: its last atom has %d values of %d", c.number, len(t.cells), len(t.columns))
+		return t.wrong("is truncated in line %d: its last atom has %d of %d values", c.number, len(t.cells), len(t.columns))
 	}
 	c.table = nil
 	return nil
@@ -236,28 +236,28 @@ func (c *cif) atom() error {
 	return err
 }
 
-// table is a loop, or the values of a single row.
+// table is a loop, or a single row of values.
 type table struct {
 	category string
 	columns  map[string]int
 	single   bool
-	cells    []string // of the row that is being read
-	number   int      // of the line in which that begins
-	uneven   int      // the first line after which a row continues
+	cells    []string // of the row being read
+	number   int      // line in which that row starts
+	uneven   int      // the first line that does not end a row
 	rows     int
 	models   []string
-	last     string // model
+	last     string // model of the last atom
 
 	places                                          [3]int
-	model, residue, chain, residueNumber, insertion []int // columns; the first with a value counts
+	model, residue, chain, residueNumber, insertion []int // columns; the first one with a value counts
 	name, alternate, element, group, occupancy, b   []int
 	entity, kind, sequence                          []int
 }
 
-// coordinates are the columns that a row has to have.
+// coordinates are the columns that every row must have.
 var coordinates = [3]string{"Cartn_x", "Cartn_y", "Cartn_z"}
 
-// findColumns finds the columns of a row.
+// findColumns looks up the columns of the table.
 func (t *table) findColumns() {
 	if t.category == entities {
 		t.entity, t.kind = t.columnsNamed("id"), t.columnsNamed("type")
@@ -277,7 +277,7 @@ func (t *table) findColumns() {
 	t.entity, t.sequence = t.columnsNamed("label_entity_id"), t.columnsNamed("label_seq_id")
 }
 
-// columnsNamed returns the existing ones of some columns.
+// columnsNamed returns the columns with these names that exist.
 func (t *table) columnsNamed(names ...string) (columns []int) {
 	for _, name := range names {
 		if i, ok := t.columns[name]; ok {
@@ -287,7 +287,7 @@ func (t *table) columnsNamed(names ...string) (columns []int) {
 	return columns
 }
 
-// cell returns the first value in some columns, "" if none has one.
+// cell returns the first value in these columns, or "" if none has one.
 func (t *table) cell(columns []int) string {
 	for _, i := range columns {
 		if c := t.cells[i]; c != "" {
@@ -301,7 +301,7 @@ func (t *table) cell(columns []int) string {
 func (t *table) readAtom(a *row) (err error) {
 	group := strings.ToUpper(t.cell(t.group))
 	if group != "" && group != "ATOM" && group != "HETATM" {
-		return t.wrong("has %q in line %d, where ATOM or HETATM has to stand", group, t.number)
+		return t.wrong("has %q in line %d, where ATOM or HETATM is expected", group, t.number)
 	}
 	a.Hetero = group == "HETATM"
 	for k, i := range t.places {
@@ -309,12 +309,12 @@ func (t *table) readAtom(a *row) (err error) {
 		if i >= 0 {
 			text = t.cells[i]
 		}
-		if a.Place[k], ok = Coordinate(text); !ok {
-			return t.wrong("has no coordinate %s in line %d, but %q", coordinates[k], t.number, text)
+		if a.Position[k], ok = Coordinate(text); !ok {
+			return t.wrong("has no valid coordinate %s in line %d: %q", coordinates[k], t.number, text)
 		}
 	}
 	if a.residue.Number, err = strconv.Atoi(t.cell(t.residueNumber)); err != nil {
-		return t.wrong("has no residue number in line %d, but %q", t.number, t.cell(t.residueNumber))
+		return t.wrong("has no valid residue number in line %d: %q", t.number, t.cell(t.residueNumber))
 	}
 	a.Name, a.Alternate, a.Element = t.cell(t.name), t.cell(t.alternate), strings.ToUpper(t.cell(t.element))
 	a.residue.Name, a.residue.Chain, a.residue.Insertion = t.cell(t.residue), t.cell(t.chain), t.cell(t.insertion)
@@ -322,8 +322,8 @@ func (t *table) readAtom(a *row) (err error) {
 	return nil
 }
 
-// sequenced returns the number of the row's residue in its sequence, -1 if there is none in a
-// table that has them, 0 if it is not known.
+// sequenced returns the number of the row's residue in its sequence, -1 if the row has
+// none although the table has such numbers, or 0 if it is unknown.
 func (t *table) sequenced() int {
 	if len(t.sequence) == 0 {
 		return 0
@@ -339,11 +339,11 @@ func (t *table) sequenced() int {
 	return n
 }
 
-// wrong says what is wrong, and where a row may have lost a value.
+// wrong returns an error that also says where a row might have lost a value.
 func (t *table) wrong(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if t.uneven > 0 {
-		text += fmt.Sprintf("; rows of its table of atoms have %d values, and line %d is the first that does not end one: complete that row, or write the file anew", len(t.columns), t.uneven)
+		text += fmt.Sprintf("; rows of its table of atoms have %d values, and line %d is the first that does not complete one: complete that row, or write the file again", len(t.columns), t.uneven)
 	}
 	return errors.New(text)
 }

@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// grouper makes residues of atoms.
+// grouper groups atoms into residues.
 type grouper struct {
 	model  *Model
-	types  map[string]string // of entities
+	types  map[string]string // by entity
 	last   *Residue
-	cut    bool // a TER record stands behind the last atom
+	cut    bool // a TER record follows the last atom
 	at     map[place]*Residue
-	lines  map[string]*strand // by names of chains
-	texts  map[string]string  // one of each that is equal
-	labels map[Label]*Label   // the same
-	block  []Atom             // room for atoms
+	lines  map[string]*strand // by chain name
+	texts  map[string]string  // interned texts
+	labels map[Label]*Label   // interned labels
+	block  []Atom             // preallocated atoms
 }
 
-// place is where residues of one number stand.
+// place identifies the residues of one number.
 type place struct {
 	chain, insertion string
 	part, number     int32
 }
 
-// strand is the last part of a chain so far.
+// strand is the most recent part of a chain that has been read.
 type strand struct {
 	part   int
-	ended  bool // a TER record stands behind it
-	number int  // of the last residue that is ATOM
+	ended  bool // it was followed by a TER record
+	number int  // of the last residue with an ATOM record
 }
 
-// entity notes the type of an entity.
+// entity records the type of an entity.
 func (g *grouper) entity(id, kind string) {
 	if g.types == nil {
 		g.types = map[string]string{}
@@ -39,7 +39,7 @@ func (g *grouper) entity(id, kind string) {
 	g.types[id] = kind
 }
 
-// ter notes the end of a polymer. Some programs write TER behind ligands and water too.
+// ter records the end of a polymer. Some programs write TER also after ligands and water.
 func (g *grouper) ter() {
 	if g.last != nil {
 		g.cut, g.last.ends = true, true
@@ -47,15 +47,15 @@ func (g *grouper) ter() {
 	}
 }
 
-// blockSize is for how many atoms room is made at once.
+// blockSize is how many atoms are allocated at once.
 const blockSize = 4096
 
-// addAtom adds an atom, in an mmCIF file with its entity and the number of its residue in the
-// sequence: -1 for none, 0 if it is not known.
+// addAtom adds an atom. In an mmCIF file, it has an entity and the number of its residue
+// in the sequence: -1 for none, 0 if it is unknown.
 func (g *grouper) addAtom(a *row, entity string, sequence int) {
 	g.model.Atoms++
 	r := g.last
-	if r == nil || g.cut || r.id() != a.residue || r.another(&a.Atom) {
+	if r == nil || g.cut || r.id() != a.residue || r.startsNewResidue(&a.Atom) {
 		r = g.residue(a)
 		if r.entity, r.Sequence = g.text(entity), max(0, sequence); sequence < 0 {
 			r.member = outside
@@ -72,7 +72,7 @@ func (g *grouper) addAtom(a *row, entity string, sequence int) {
 	r.Atoms = append(r.Atoms, own)
 }
 
-// text returns a text that does not keep the line of the file.
+// text returns an interned copy of s that does not retain the line of the file.
 func (g *grouper) text(s string) string {
 	if s == "" {
 		return ""
@@ -85,7 +85,7 @@ func (g *grouper) text(s string) string {
 	return own
 }
 
-// label returns one that is kept.
+// label returns an interned copy of l.
 func (g *grouper) label(l *Label) *Label {
 	own := g.labels[*l]
 	if own == nil {
@@ -97,9 +97,10 @@ func (g *grouper) label(l *Label) *Label {
 
 func (r *Residue) id() residueID { return residueID{r.Name, r.Chain, r.Insertion, r.Number} }
 
-// another reports whether an atom with the names of a residue, right behind it, is of another
-// one to which the file gives the same number: the first atom comes again.
-func (r *Residue) another(a *Atom) bool {
+// startsNewResidue reports whether an atom that directly follows a residue of the same name and
+// number belongs to another residue to which the file gives the same number: the first
+// atom is repeated.
+func (r *Residue) startsNewResidue(a *Atom) bool {
 	switch first := r.Atoms[0]; {
 	case isWater(r.Name) || r.Name == a.Name: // a water or an ion
 		return r.full(a)
@@ -109,7 +110,7 @@ func (r *Residue) another(a *Atom) bool {
 	return r.distinct() && !slices.ContainsFunc(r.Atoms, func(b *Atom) bool { return Distance(a, b) <= longestBond })
 }
 
-// distinct reports whether the names of atoms are no mere elements, of which there are several.
+// distinct reports whether atom names are unique, rather than bare elements that repeat.
 func (r *Residue) distinct() bool {
 	for k, a := range r.Atoms {
 		if slices.ContainsFunc(r.Atoms[:k], func(b *Atom) bool { return b.Name == a.Name && b.Alternate == a.Alternate }) {
@@ -119,7 +120,7 @@ func (r *Residue) distinct() bool {
 	return true
 }
 
-// residue returns the residue of an atom that is not of the last one.
+// residue returns the residue of an atom that does not belong to the last one.
 func (g *grouper) residue(a *row) *Residue {
 	id := a.residue
 	s := g.lines[id.Chain]
@@ -128,8 +129,8 @@ func (g *grouper) residue(a *row) *Residue {
 		g.lines[g.text(id.Chain)] = s
 	}
 	at := place{id.Chain, id.Insertion, int32(s.part), int32(id.Number)}
-	var first *Residue // of the same number
-	again := false     // the file has had this residue
+	var first *Residue // with the same number
+	again := false     // this residue has already occurred in the file
 	for r := g.at[at]; r != nil; r = r.next {
 		switch first = r; {
 		case r.Name != id.Name:
@@ -145,7 +146,7 @@ func (g *grouper) residue(a *row) *Residue {
 	r := &Residue{Name: g.text(id.Name), Chain: g.text(id.Chain), Insertion: g.text(id.Insertion), Number: id.Number, Hetero: true, starts: g.cut}
 	switch {
 	case a.Hetero || isWater(id.Name):
-		r.behind = s.ended
+		r.afterPolymer = s.ended
 	case again || s.ended && id.Number < s.number || id.Chain == "" && (s.ended || id.Number < s.number):
 		s.part, at.part, first = s.part+1, int32(s.part+1), nil
 		fallthrough
@@ -156,25 +157,26 @@ func (g *grouper) residue(a *row) *Residue {
 	at.chain, at.insertion = r.Chain, r.Insertion
 	r.next, g.at[at] = g.at[at], r
 	if !isWater(id.Name) {
-		r.Atoms = make([]*Atom, 0, 8) // as most amino acids have
+		r.Atoms = make([]*Atom, 0, 8) // the size of most amino acids
 	}
-	if first == nil || again || a.Alternate == "" || !first.Alternates() { // else it is in place of that one
+	if first == nil || again || a.Alternate == "" || !first.Alternates() { // otherwise it is an alternative to the first
 		g.model.Residues = append(g.model.Residues, r)
 	}
 	return r
 }
 
-// farthest is that of an atom from the nearest one of its residue, in Å, while one between
-// them is not there.
+// farthest is the largest distance in Å between an atom and the nearest one of its
+// residue when an atom between them is missing.
 const farthest = 3
 
-// continues reports whether an atom that does not follow the others belongs to a residue, as
-// hydrogens that a program has added at the end of the file do.
+// continues reports whether an atom that does not follow the others belongs to a residue,
+// such as hydrogens that a program appended to the file.
 func (r *Residue) continues(a *Atom) bool {
 	return !r.full(a) && slices.ContainsFunc(r.Atoms, func(b *Atom) bool { return Distance(a, b) <= farthest })
 }
 
-// full reports whether a residue has an atom of that name, of which another is no other place.
+// full reports whether a residue has an atom of that name, and a is not an alternate
+// location of it.
 func (r *Residue) full(a *Atom) bool {
 	return slices.ContainsFunc(r.Atoms, func(b *Atom) bool {
 		places := b.Alternate != a.Alternate && (b.Alternate != "" && a.Alternate != "" || Distance(a, b) <= longestBond)
@@ -182,7 +184,7 @@ func (r *Residue) full(a *Atom) bool {
 	})
 }
 
-// finish finds the polymers, when all atoms are there.
+// finish identifies the polymers after the last atom.
 func (g *grouper) finish() {
 	m := g.model
 	for _, r := range m.Residues {

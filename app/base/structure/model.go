@@ -5,45 +5,45 @@ import (
 	"slices"
 )
 
-// Kind is what a residue is.
+// Kind is the kind of a residue.
 type Kind string
 
-// The kinds of residues. A polymer is what is bound to others of its kind, so that an amino
-// acid by itself is a ligand.
+// The kinds of residues. Only a residue bound to others of its kind is part of a polymer,
+// so a single amino acid is a ligand.
 const (
 	Protein Kind = "protein"
 	Nucleic Kind = "nucleic"
 	Water   Kind = "water"
-	Ligand  Kind = "ligand" // or ion
+	Ligand  Kind = "ligand" // or an ion
 )
 
 // Model is the first model of a file.
 type Model struct {
-	Models   int // of the file
-	Atoms    int // all places of each atom are counted
+	Models   int // number of models in the file
+	Atoms    int // including every alternate location
 	Residues []*Residue
-	Chains   []*Chain // polymers
+	Chains   []*Chain // the polymers
 }
 
-// Residue is what has one number and name in one chain.
+// Residue is the group of atoms with one residue number and name in one chain.
 type Residue struct {
 	Name, Chain, Insertion string
 	Number                 int
-	Part                   int // distinguishes chains of one name, from 0
-	Sequence               int // number in the sequence, from 1; 0 if the file does not say
+	Part                   int // distinguishes chains with the same name, from 0
+	Sequence               int // number in the sequence, from 1; 0 if not in the file
 	Kind                   Kind
-	Atoms                  []*Atom // at all their places
+	Atoms                  []*Atom // including alternate locations
 	Hetero                 bool    // all atoms are HETATM
 
-	next   *Residue // another one of the same number
-	entity string   // in an mmCIF file
-	member member   // of a polymer
-	starts bool     // a TER record stands before it
-	ends   bool     // a TER record stands behind it
-	behind bool     // the polymer of its chain has ended before it
+	next         *Residue // startsNewResidue residue with the same number
+	entity       string   // in an mmCIF file
+	member       member   // whether it is part of a polymer
+	starts       bool     // it follows a TER record
+	ends         bool     // a TER record follows it
+	afterPolymer bool     // the polymer of its chain ended before it
 }
 
-// member is what the file says about being part of a polymer.
+// member is what the file says about membership in a polymer.
 type member int8
 
 const (
@@ -52,10 +52,11 @@ const (
 	outside
 )
 
-// String is the residue as people write it, such as A:LYS13.
+// String returns the residue in the usual notation, such as A:LYS13.
 func (r *Residue) String() string { return fmt.Sprintf("%s:%s%s", r.ChainID(), r.Name, r.Label()) }
 
-// ChainID is the name of its chain, with #2 for the second one of that name, or of none.
+// ChainID returns the name of the residue's chain, followed by #2 for the second chain
+// with that name or without one.
 func (r *Residue) ChainID() string { return chainID(r.Chain, r.Part) }
 
 func chainID(name string, part int) string {
@@ -65,10 +66,10 @@ func chainID(name string, part int) string {
 	return fmt.Sprintf("%s#%d", name, part+1)
 }
 
-// Label is its number in the chain, with the insertion code.
+// Label returns the residue's number in the chain, with the insertion code.
 func (r *Residue) Label() string { return fmt.Sprintf("%d%s", r.Number, r.Insertion) }
 
-// Atom returns the first place of an atom, nil if there is none of that name.
+// Atom returns the first location of an atom, or nil if there is none of that name.
 func (r *Residue) Atom(name string) *Atom {
 	for _, a := range r.Atoms {
 		if a.Name == name {
@@ -78,7 +79,7 @@ func (r *Residue) Atom(name string) *Atom {
 	return nil
 }
 
-// Letter is the one-letter code, X for a residue that is not standard.
+// Letter returns the one-letter code, or X for a nonstandard residue.
 func (r *Residue) Letter() string {
 	if letter := letters[r.Name]; letter != "" {
 		return letter
@@ -86,7 +87,7 @@ func (r *Residue) Letter() string {
 	return "X"
 }
 
-// Places returns each atom at its most occupied place.
+// Places returns each atom at its location with the highest occupancy.
 func (r *Residue) Places() (all []*Atom) {
 	for _, a := range r.Atoms {
 		at := -1
@@ -103,7 +104,7 @@ func (r *Residue) Places() (all []*Atom) {
 	return all
 }
 
-// isWater reports whether a name is that of water.
+// isWater reports whether name is a water residue name.
 func isWater(name string) bool {
 	switch name {
 	case "HOH", "WAT", "DOD", "H2O", "SOL", "TIP", "TIP3", "TP3", "SPC":
@@ -112,10 +113,10 @@ func isWater(name string) bool {
 	return false
 }
 
-// Standard reports whether it is a standard amino acid.
+// Standard reports whether the residue is a standard amino acid.
 func (r *Residue) Standard() bool { return letters[r.Name] != "" }
 
-// Cap reports whether it closes the end of a chain, and is no amino acid.
+// Cap reports whether the residue caps the end of a chain and is not an amino acid.
 func (r *Residue) Cap() bool { return slices.Contains(caps, r.Name) }
 
 // Backbone reports whether the residue has the backbone atoms of an amino acid.
@@ -123,17 +124,18 @@ func (r *Residue) Backbone() bool {
 	return r.Atom("N") != nil && r.Atom("CA") != nil && r.Atom("C") != nil
 }
 
-// polymer reports whether it is part of a chain.
+// polymer reports whether the residue is part of a polymer.
 func (r *Residue) polymer() bool { return r.Kind == Protein || r.Kind == Nucleic }
 
-// SideChain reports whether an amino acid has an atom behind its alpha carbon, or needs none.
+// SideChain reports whether an amino acid has an atom beyond its alpha carbon, or needs
+// none.
 func (r *Residue) SideChain() bool {
 	return r.Name == "GLY" || slices.ContainsFunc(r.Atoms, func(a *Atom) bool {
 		return !a.Hydrogen() && !slices.Contains(backboneAtoms, a.Name)
 	})
 }
 
-// Chain is the residues of one kind in one chain, in the order of the file.
+// Chain holds the residues of one kind in one chain, in file order.
 type Chain struct {
 	Name     string
 	Part     int
@@ -141,10 +143,10 @@ type Chain struct {
 	Residues []*Residue
 }
 
-// Alternates reports whether an atom is at several places.
+// Alternates reports whether the residue has an atom with alternate locations.
 func (r *Residue) Alternates() bool {
 	return slices.ContainsFunc(r.Atoms, func(a *Atom) bool { return a.Alternate != "" })
 }
 
-// ID is the name of the chain, as ChainID of its residues.
+// ID returns the name of the chain, like the ChainID of its residues.
 func (c *Chain) ID() string { return chainID(c.Name, c.Part) }

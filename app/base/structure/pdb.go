@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// pdb is the parser state that lines of a PDB file pass on to later ones.
+// pdb is the parser state that is kept between the lines of a PDB file.
 type pdb struct {
 	begun   bool  // an atom has been read
 	between bool  // the last model has ended
-	end     int   // the line with the word END that has ended it; 0 if another word has
+	end     int   // the line whose END record ended it; 0 if another record did
 	first   first // atom of the first model
 	columns columns
 }
@@ -22,7 +22,7 @@ func (r *Reader) linePDB(line string, number int) error {
 	case isAtom(line):
 		return r.atomPDB(line, number)
 	case line != "" && isBlank(line[0]) && isIndented(line):
-		return fmt.Errorf("has a blank before the atom in line %d: an atom of a PDB file begins in the first column", number)
+		return fmt.Errorf("has leading blanks before the atom in line %d: atom records of a PDB file start in the first column", number)
 	case !p.begun:
 	case hasWord(line, "TER"):
 		if !r.Ended {
@@ -38,7 +38,8 @@ func (r *Reader) linePDB(line string, number int) error {
 	return nil
 }
 
-// isAtom reports whether a line is an atom. Its number may begin in the sixth column.
+// isAtom reports whether a line is an atom record. The atom number can start in the sixth
+// column.
 func isAtom(line string) bool {
 	if len(line) < 6 {
 		return false
@@ -52,7 +53,8 @@ func isAtom(line string) bool {
 	return false
 }
 
-// isIndented reports whether an atom follows blanks, with which others would lose it.
+// isIndented reports whether a line is an atom record after blanks, which other programs
+// would not read.
 func isIndented(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	return isAtom(line) && hasPoints(line)
@@ -60,7 +62,8 @@ func isIndented(line string) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// hasWord reports whether a line begins with a word, followed by nothing or a blank.
+// hasWord reports whether a line starts with a word that is followed by a blank or
+// nothing.
 func hasWord(line, word string) bool {
 	return len(line) >= len(word) && strings.EqualFold(line[:len(word)], word) && (len(line) == len(word) || isBlank(line[len(word)]))
 }
@@ -71,7 +74,7 @@ func (r *Reader) atomPDB(line string, number int) error {
 	if p.between && !r.Ended && p.end > 0 {
 		again := row{Atom: Atom{Label: &Label{}}}
 		if again.readPDB(line, number, &columns{pairs: p.columns.pairs}) != nil || again.id() != p.first {
-			return fmt.Errorf("has atoms behind END in line %d, which are no other model of those before: remove that line if they belong together, else give each structure a file of its own", p.end)
+			return fmt.Errorf("has atoms after END in line %d that are not another model of the previous ones: remove that line if they belong together; otherwise put each structure in a separate file", p.end)
 		}
 	}
 	if !p.begun || p.between {
@@ -92,7 +95,7 @@ func (r *Reader) atomPDB(line string, number int) error {
 	return nil
 }
 
-// first is what distinguishes the first atom of a model from others.
+// first identifies the first atom of a model.
 type first struct {
 	name    string
 	residue residueID
@@ -100,27 +103,27 @@ type first struct {
 
 func (a *row) id() first { return first{a.Name, a.residue} }
 
-// readPDB reads an atom of a PDB file, whose columns are fixed.
+// readPDB reads an atom record of a PDB file, which has fixed columns.
 func (a *row) readPDB(line string, number int, c *columns) error {
 	line = unshifted(line)
 	if len(line) < 54 && strings.IndexByte(line, '\t') < 0 {
-		return fmt.Errorf("breaks off in line %d: an atom of a PDB file has coordinates in columns 31 to 54", number)
+		return fmt.Errorf("is truncated in line %d: atom records of a PDB file have coordinates in columns 31 to 54", number)
 	}
 	if strings.IndexByte(line[:min(len(line), 54)], '\t') >= 0 {
-		return fmt.Errorf("has a tab in line %d: a PDB file has columns of a fixed width, so write blanks", number)
+		return fmt.Errorf("has a tab in line %d: a PDB file has fixed-width columns, so use blanks", number)
 	}
 	if shifted(line) {
-		return fmt.Errorf("has its columns shifted by one in line %d: an atom of a PDB file has coordinates in columns 31 to 54", number)
+		return fmt.Errorf("has its columns shifted by one in line %d: atom records of a PDB file have coordinates in columns 31 to 54", number)
 	}
 	ok := false
-	for k := range a.Place {
+	for k := range a.Position {
 		at := 30 + 8*k
-		if a.Place[k], ok = Coordinate(line[at : at+8]); !ok {
-			return fmt.Errorf("has no coordinate in columns %d to %d of line %d, but %q", at+1, at+8, number, line[at:at+8])
+		if a.Position[k], ok = Coordinate(line[at : at+8]); !ok {
+			return fmt.Errorf("has no valid coordinate in columns %d to %d of line %d: %q", at+1, at+8, number, line[at:at+8])
 		}
 	}
 	if a.residue.Number, ok = c.readNumber(line[22:26]); !ok {
-		return fmt.Errorf("has no residue number in columns 23 to 26 of line %d, but %q; beyond 9999, write mmCIF or hybrid-36 (A000)", number, line[22:26])
+		return fmt.Errorf("has no valid residue number in columns 23 to 26 of line %d: %q; above 9999, use mmCIF or hybrid-36 (A000)", number, line[22:26])
 	}
 	a.Name, a.Alternate, a.Hetero = strings.TrimSpace(line[12:16]), strings.TrimSpace(line[16:17]), line[0]|0x20 == 'h'
 	a.residue.Name, a.residue.Insertion = strings.TrimSpace(line[17:20]), strings.TrimSpace(line[26:27])
@@ -132,14 +135,14 @@ func (a *row) readPDB(line string, number int, c *columns) error {
 	return nil
 }
 
-// isElement reports whether columns of an element have one. Some programs write other things
-// there.
+// isElement reports whether the element columns hold an element. Some programs write
+// other data there.
 func isElement(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(c rune) bool { return c < 'A' || c > 'Z' })
 }
 
-// unshifted takes the digits out of a line whose number of the atom has more than fit, and
-// has shifted what follows, which the points of the coordinates show.
+// unshifted removes the extra digits of an atom number that is too long and has shifted
+// the rest of the line, as the decimal points of the coordinates show.
 func unshifted(line string) string {
 	by := 0
 	for 11+by < len(line) && isDigit(line[11+by]) {
@@ -151,13 +154,15 @@ func unshifted(line string) string {
 	return line[:6] + line[6+by:]
 }
 
-// hasPoints reports whether coordinates have their points where they belong.
+// hasPoints reports whether the coordinates have their decimal points in the right
+// columns.
 func hasPoints(line string) bool {
 	return len(line) > 50 && line[34] == '.' && line[42] == '.' && line[50] == '.'
 }
 
-// shifted reports whether all columns are one too far to the left or the right. Coordinates of
-// four or two decimals have their points there, too, but end with their columns.
+// shifted reports whether all columns are shifted by one to the left or right.
+// Coordinates with four or two decimals also have their points there, but end in the
+// right columns.
 func shifted(line string) bool {
 	switch {
 	case hasPoints(line):
@@ -168,15 +173,15 @@ func shifted(line string) bool {
 	return hasPoints(line[1:]) && isDigit(line[38]) && isDigit(line[46])
 }
 
-// columns reads what lines before help to read.
+// columns is what earlier lines have shown about the columns.
 type columns struct {
-	pairs bool // chains have names of two letters
+	pairs bool // chain names have two letters
 	hex   bool // the last number was hexadecimal
 	last  int
 }
 
-// readChain reads the chain, of which the last column is its own. That before it belongs to
-// names of residues with four letters, or to those of chains with two.
+// readChain reads the chain name, which occupies the last column. The column before it
+// belongs to four-letter residue names or two-letter chain names.
 func (c *columns) readChain(text, residue string) string {
 	if text[3] == ' ' {
 		return text[4:]
@@ -191,8 +196,9 @@ func (c *columns) readChain(text, residue string) string {
 	return text[4:]
 }
 
-// readNumber reads the number of a residue, which has four columns. Beyond 9999, some programs continue
-// with A000 to ZZZZ and a000 to zzzz (hybrid-36), and others with 2710 (hexadecimal).
+// readNumber reads a residue number, which has four columns. Above 9999, some programs
+// continue with A000 to ZZZZ and a000 to zzzz (hybrid-36), and others with 2710
+// (hexadecimal).
 func (c *columns) readNumber(text string) (int, bool) {
 	v, ok := c.of(text)
 	if ok {
@@ -225,9 +231,9 @@ func (c *columns) of(text string) (int, bool) {
 	return hybrid(text)
 }
 
-// hybrid reads a number of hybrid-36 that begins with a letter.
+// hybrid reads a hybrid-36 number that starts with a letter.
 func hybrid(text string) (int, bool) {
-	const letters = 26 * 36 * 36 * 36 // numbers that begin with one
+	const letters = 26 * 36 * 36 * 36 // count of numbers that start with an upper-case letter
 	n, err := strconv.ParseInt(text, 36, 64)
 	n += 10_000 - letters/26*10
 	if text == strings.ToLower(text) {
@@ -237,7 +243,7 @@ func hybrid(text string) (int, bool) {
 	return int(n), err == nil && text[0] > '9' && !mixed
 }
 
-// field returns the text of some columns, "" if the line is shorter.
+// field returns the text of some columns, or "" if the line is too short.
 func field(line string, from, to int) string {
 	if len(line) <= from {
 		return ""
@@ -245,11 +251,11 @@ func field(line string, from, to int) string {
 	return strings.TrimSpace(line[from:min(to, len(line))])
 }
 
-// elementOf takes the element from a name of four columns, of which the first two are the
-// element, aligned to the right.
+// elementOf derives the element from a four-column atom name, whose first two columns are
+// the right-aligned element.
 func elementOf(name string, hetero bool) string {
 	two := strings.ToUpper(strings.Trim(name[:2], " 0123456789"))
-	if name[0] == ' ' || !hetero || len(two) < 2 { // HG11 of a residue is a hydrogen
+	if name[0] == ' ' || !hetero || len(two) < 2 { // HG11 in an ATOM record is a hydrogen
 		letters := strings.TrimLeft(strings.ToUpper(name), " 0123456789")
 		if letters == "" {
 			return ""

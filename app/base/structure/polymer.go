@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// trustSequence forgets that no residue has a number in a sequence: the file has none.
+// trustSequence resets membership to unknown if no residue has a number in a sequence:
+// the file then has none.
 func (m *Model) trustSequence() {
 	if slices.ContainsFunc(m.Residues, func(r *Residue) bool { return r.member != outside }) {
 		return
@@ -40,7 +41,7 @@ func (m *Model) classify() {
 	}
 }
 
-// alike returns the kind of polymer that a residue could be part of.
+// alike returns the kind of polymer that a residue could belong to.
 func (r *Residue) alike() Kind {
 	switch {
 	case isAmino(r.Name):
@@ -55,20 +56,20 @@ func (r *Residue) alike() Kind {
 	return Ligand
 }
 
-// paired reports whether a residue that is HETATM is bound to the one before or behind it,
-// where these are of a chain of such residues.
+// paired reports whether a HETATM residue is bound to the one before or after it, within
+// a chain of such residues.
 func (m *Model) paired(k int) bool {
 	bound := func(i int) bool {
 		if i == 0 || i == len(m.Residues) {
 			return false
 		}
 		a, b := m.Residues[i-1], m.Residues[i]
-		return a.Hetero && b.Hetero && !b.behind && a.alike() != Ligand && b.alike() != Ligand && m.joined(i)
+		return a.Hetero && b.Hetero && !b.afterPolymer && a.alike() != Ligand && b.alike() != Ligand && m.joined(i)
 	}
 	return bound(k) || bound(k+1)
 }
 
-// bind takes residues that are bound to a polymer for a part of it.
+// bind makes residues that are bound to a polymer part of it.
 func (m *Model) bind() {
 	bound := func(r, to *Residue, k int) bool {
 		return r.member == unknown && r.Kind != Water && to.member == inside && m.joined(k)
@@ -85,8 +86,9 @@ func (m *Model) bind() {
 	}
 }
 
-// enclose takes residues like those of polymers for a part of one, where the file has them in
-// order before another residue of it, or right before its TER record: some are missing between.
+// enclose makes residues like those of polymers part of one, if the file has them in
+// order before another of its residues, or right before its TER record: some residues in
+// between are missing.
 func (m *Model) enclose() {
 	type line struct {
 		chain string
@@ -104,7 +106,7 @@ func (m *Model) enclose() {
 		at := line{r.Chain, r.Part}
 		before, after := last[at], behind[k]
 		inOrder := (before == nil || before.Number <= r.Number) && after != nil && r.Number <= after.Number
-		if r.member == unknown && r.Hetero && !r.behind && r.Kind != Ligand && r.Kind != Water && (inOrder || before != nil && after == nil && r.ends) {
+		if r.member == unknown && r.Hetero && !r.afterPolymer && r.Kind != Ligand && r.Kind != Water && (inOrder || before != nil && after == nil && r.ends) {
 			r.member = inside
 		}
 		if r.member == inside {
@@ -113,7 +115,8 @@ func (m *Model) enclose() {
 	}
 }
 
-// kindBeside returns the kind of the polymer beside a residue of it that does not show it.
+// kindBeside returns the kind of the polymer next to one of its residues whose kind is
+// not evident.
 func (m *Model) kindBeside(k int) Kind {
 	for _, i := range []int{k - 1, k + 1} {
 		if i >= 0 && i < len(m.Residues) && m.Residues[i].Chain == m.Residues[k].Chain && m.Residues[i].alike() != Ligand {
@@ -123,12 +126,13 @@ func (m *Model) kindBeside(k int) Kind {
 	return Protein
 }
 
-// longestBond is that of a peptide (1.33 Å) or an ester of phosphoric acid (1.6), with what
-// poor structures deviate.
+// longestBond is the length in Å of a peptide bond (1.33) or a phosphoester bond (1.6),
+// with the tolerance that poor structures need.
 const longestBond = 2.0
 
-// joined reports whether a residue is bound to the one before it as in a chain. What is not
-// standard may call its atoms otherwise, as the chromophores of fluorescent proteins do.
+// joined reports whether a residue is bound to the previous one as in a chain.
+// Nonstandard residues can have other atom names, as in the chromophores of fluorescent
+// proteins.
 func (m *Model) joined(k int) bool {
 	before, after := m.Residues[k-1], m.Residues[k]
 	if before.Chain != after.Chain || after.starts {
@@ -148,13 +152,13 @@ func (m *Model) joined(k int) bool {
 	return false
 }
 
-// Distance is that of two atoms, in Å.
+// Distance returns the distance between two atoms in Å.
 func Distance(a, b *Atom) float64 {
-	x, y, z := a.Place[0]-b.Place[0], a.Place[1]-b.Place[1], a.Place[2]-b.Place[2]
+	x, y, z := a.Position[0]-b.Position[0], a.Position[1]-b.Position[1], a.Position[2]-b.Position[2]
 	return math.Sqrt(x*x + y*y + z*z)
 }
 
-// chain makes the chains of the polymers.
+// chain groups the residues of polymers into chains.
 func (m *Model) chain() {
 	type line struct {
 		name string

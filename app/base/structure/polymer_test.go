@@ -8,7 +8,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// moved returns a text of peptide elsewhere.
+// moved returns a text of peptide with another y coordinate.
 func moved(text string, y int) string {
 	return strings.ReplaceAll(text, "   0.000   0.000", fmt.Sprintf("%8.3f   0.000", float64(y)))
 }
@@ -23,8 +23,8 @@ func unnamed(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// cifOf writes the atoms of a PDB file as mmCIF, with a label_seq_id and an entity for each
-// residue by its number.
+// cifOf writes the atoms of a PDB file as mmCIF, with a label_seq_id and an entity for
+// each residue number.
 func cifOf(text, more string, sequence, entity func(residue string) string) string {
 	out := "data_x\n" + more + "loop_\n"
 	for column := range strings.FieldsSeq("group_PDB label_atom_id label_comp_id auth_asym_id auth_seq_id Cartn_x Cartn_y Cartn_z label_seq_id label_entity_id") {
@@ -66,14 +66,14 @@ func TestPolymersLigandsAndWater(t *testing.T) {
 		"one name twice":                      {chain + moved(chain, 30), "2 chains, 3 + 3 residues, 2 modified residues (MSE)"},
 		"a TER record at a break":             {chain + "TER\n" + moved(peptide("ATOM GLY A7", "HETATM MSE A8", "ATOM GLY A9"), 30), "1 chain, 6 residues, 2 modified residues (MSE)"},
 		"waters of one number":                {waters, "3 waters"},
-		"waters of one number at places":      {waters[:81] + moved(peptide("HETATM HOH A9 O/A O/B"), 46) + waters[:81] + moved(peptide("HETATM HOH A9 O/A O/B"), 52), "4 waters, 2 residues at several places, of which the most occupied counts"},
+		"waters of one number at places":      {waters[:81] + moved(peptide("HETATM HOH A9 O/A O/B"), 46) + waters[:81] + moved(peptide("HETATM HOH A9 O/A O/B"), 52), "4 waters, 2 residues with alternate locations, of which the one with the highest occupancy is used"},
 		"ions of one number":                  {strings.Repeat(peptide("HETATM ZN A9 ZN"), 3), "3 ligands (ZN)"},
 		"ligands of one number":               {peptide("HETATM LIG A9 C1 C2 O") + moved(peptide("HETATM LIG A9 C1 C2 O"), 30), "2 ligands (LIG)"},
-		"ligands of one number at places":     {peptide("HETATM LIG A9 C1/A C1/B") + glu + moved(peptide("HETATM LIG A9 C1/A C1/B"), 9), "3 ligands (LIG, GLU), 2 residues at several places, of which the most occupied counts"},
+		"ligands of one number at places":     {peptide("HETATM LIG A9 C1/A C1/B") + glu + moved(peptide("HETATM LIG A9 C1/A C1/B"), 9), "3 ligands (LIG, GLU), 2 residues with alternate locations, of which the one with the highest occupancy is used"},
 		"ligands of one number, side by side": {peptide("HETATM LIG A9 C1 C2") + glu + moved(peptide("HETATM LIG A9 C3 C4"), 9), "3 ligands (LIG, GLU)"},
 		"a ligand with elements for names":    {peptide("HETATM LIG A9 C C O") + moved(peptide("HETATM LIG A9 C N O"), 30), "1 ligand (LIG)"},
 		"hydrogens at the end":                {chain + "TER\n" + peptide("ATOM GLY A1 H"), "1 chain, 3 residues, 1 modified residue (MSE)"},
-		"another residue instead":             {peptide("ATOM GLY A1", "ATOM SER A2 N/A CA/A C/A", "ATOM THR A2 N/B CA/B C/B"), "1 chain, 2 residues, 1 residue at several places, of which the most occupied counts"},
+		"another residue instead":             {peptide("ATOM GLY A1", "ATOM SER A2 N/A CA/A C/A", "ATOM THR A2 N/B CA/B C/B"), "1 chain, 2 residues, 1 residue with alternate locations, of which the one with the highest occupancy is used"},
 		"entities":                            {cifOf(chain+glu, "loop_ _entity.id _entity.type 1 polymer 2 non-polymer\n", same, func(r string) string { return map[bool]string{true: "2", false: "1"}[r == "GLU"] }), "1 chain, 3 residues, 1 ligand (GLU), 1 modified residue (MSE)"},
 		"an entity":                           {cifOf(glu, "_entity.id 2 _entity.type polymer\n", same, func(string) string { return "2" }), "1 chain, 1 residue"},
 		"numbers in the sequence":             {cifOf(chain+peptide("HETATM GLU A4"), "", func(r string) string { return map[bool]string{true: ".", false: "1"}[r == "GLU"] }, same), "1 chain, 3 residues, 1 ligand (GLU), 1 modified residue (MSE)"},

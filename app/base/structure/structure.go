@@ -1,5 +1,5 @@
-// Package structure reads the atoms of structures from PDB and mmCIF files, finds which
-// residues are polymers, ligands and water, and writes PDB files.
+// Package structure reads the atoms of structures from PDB and mmCIF files, identifies
+// polymers, ligands and water, and writes PDB files.
 package structure
 
 import (
@@ -15,40 +15,40 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Atom is an atom at one of its places. Names are those of the authors, as in PDB files.
+// Atom is an atom at one of its locations. Names are author names, as in PDB files.
 type Atom struct {
 	*Label
-	Place     [3]float64 // Å
+	Position  [3]float64 // Å
 	Occupancy float64
 	B         float64 // B factor in Å², or the confidence of a prediction
 	Hetero    bool    // HETATM
 }
 
-// Label is the name of an atom, which many atoms share.
+// Label is the name of an atom, shared by many atoms.
 type Label struct {
 	Name      string // CA
-	Alternate string // A or B of an atom at several places; else ""
-	Element   string // C, or "" if the file does not say and the name does not show it
+	Alternate string // A or B if the atom has several locations; otherwise ""
+	Element   string // C, or "" if it is not in the file and not clear from the name
 }
 
-// row is one line of a structure.
+// row is one atom record of a structure.
 type row struct {
 	Atom
 	residue residueID
 }
 
-// residueID is what a line says of an atom's residue.
+// residueID identifies the residue of an atom record.
 type residueID struct {
 	Name, Chain, Insertion string
 	Number                 int
 }
 
-// Hydrogen reports whether it is one, or deuterium.
+// Hydrogen reports whether the atom is hydrogen or deuterium.
 func (a *Atom) Hydrogen() bool { return a.Element == "H" || a.Element == "D" }
 
-// Reader takes the lines of a file, one after the other.
+// Reader reads the lines of a file one by one.
 type Reader struct {
-	Ended bool // what follows says nothing about the first model
+	Ended bool // the rest of the file does not concern the first model
 
 	grouper grouper
 	cif     *cif
@@ -63,8 +63,8 @@ func NewReader() *Reader {
 	}}
 }
 
-// Read reads the first model of a file, which may be packed by gzip, and counts its models.
-// With an error, the model holds what stands before it.
+// Read reads the first model of a file, which can be gzip-compressed, and counts its
+// models. If it returns an error, the model holds the atoms before it.
 func Read(file io.Reader) (*Model, error) {
 	r := NewReader()
 	text, _, err := plaintext.Unpack(file)
@@ -87,10 +87,10 @@ func Read(file io.Reader) (*Model, error) {
 	return r.Model()
 }
 
-// maxLine bounds a line, in bytes.
+// maxLine limits the length of a line in bytes.
 const maxLine = 64 << 20
 
-// Line reads a line without what ends it. The error says what is wrong with which line.
+// Line reads a line without its line end. The error names the line.
 func (r *Reader) Line(line string, number int) error {
 	if r.cif == nil && !r.pdb.begun && beginsCIF(line) {
 		r.cif = &cif{reader: r}
@@ -101,10 +101,11 @@ func (r *Reader) Line(line string, number int) error {
 	return r.linePDB(line, number)
 }
 
-// Atoms is how many atoms the first model has so far.
+// Atoms returns the number of atoms of the first model so far.
 func (r *Reader) Atoms() int { return r.grouper.model.Atoms }
 
-// Model returns the first model at the end of the file. The error says what is wrong there.
+// Model returns the first model. It must be called at the end of the file, and returns an
+// error if the end is wrong.
 func (r *Reader) Model() (*Model, error) {
 	var err error
 	if r.cif != nil {
@@ -123,7 +124,7 @@ func (a *Atom) occupied(occupancy, b string) {
 	a.B, _ = Coordinate(b)
 }
 
-// Coordinate reads a finite number, with blanks around it.
+// Coordinate parses a finite number, which can be surrounded by blanks.
 func Coordinate(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
 	if v, ok := decimal(text); ok {
@@ -133,7 +134,7 @@ func Coordinate(text string) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// decimal reads a short number of digits and a point as strconv does, but sooner.
+// decimal parses a short number of digits and a point like strconv, but faster.
 func decimal(text string) (float64, bool) {
 	digits, sign := text, 1.0
 	if text != "" && (text[0] == '-' || text[0] == '+') {
@@ -142,7 +143,7 @@ func decimal(text string) (float64, bool) {
 			sign = -1
 		}
 	}
-	if len(digits) == 0 || len(digits) > 15 { // an exact number, divided by an exact one
+	if len(digits) == 0 || len(digits) > 15 { // up to 15 digits, dividend and divisor are exact
 		return 0, false
 	}
 	n, point := int64(0), -1

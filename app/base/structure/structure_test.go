@@ -50,7 +50,7 @@ _other.x
 ATOM
 `
 
-// line is what a line of a file says of an atom.
+// line is the content of an atom record.
 type line struct {
 	Name, Alternate, Residue, Chain string
 	Number                          int
@@ -66,7 +66,7 @@ func atomsOf(text string) (all []line, models int, err error) {
 	m, err := Read(strings.NewReader(text))
 	for _, r := range m.Residues {
 		for _, a := range r.Atoms {
-			all = append(all, line{a.Name, a.Alternate, r.Name, r.Chain, r.Number, r.Insertion, a.Place, a.Occupancy, a.B, a.Element, a.Hetero})
+			all = append(all, line{a.Name, a.Alternate, r.Name, r.Chain, r.Number, r.Insertion, a.Position, a.Occupancy, a.B, a.Element, a.Hetero})
 		}
 	}
 	return all, m.Models, err
@@ -98,32 +98,32 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// shortRow is behind what is wrong with a table of which a row has lost values.
-const shortRow = "rows of its table of atoms have 16 values, and line 21 is the first that does not end one: complete that row, or write the file anew"
+// shortRow ends the error message for a table in which a row has lost values.
+const shortRow = "rows of its table of atoms have 16 values, and line 21 is the first that does not complete one: complete that row, or write the file again"
 
 func TestMistakesNameTheLine(t *testing.T) {
 	good := strings.Split(pdbFile, "\n")[2]
 	for text, want := range map[string]string{
-		"\n" + good[:50]: "breaks off in line 2: an atom of a PDB file has coordinates in columns 31 to 54",
-		strings.Replace(good, "ATOM  ", "ATOM ", 1):   "has its columns shifted by one in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
-		strings.Replace(good, "  1  N", "  1   N", 1): "has its columns shifted by one in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
-		" " + good: "has a blank before the atom in line 1: an atom of a PDB file begins in the first column",
-		strings.Replace(good, "ATOM  ", "ATOM\t", 1):      "has a tab in line 1: a PDB file has columns of a fixed width, so write blanks",
-		strings.Replace(good, " 6.134", "*.****", 1):      `has no coordinate in columns 39 to 46 of line 1, but "  *.****"`,
-		strings.Replace(good, "6.134", "  NaN", 1):        `has no coordinate in columns 39 to 46 of line 1, but "     NaN"`,
-		strings.Replace(good, "A   1 ", "A   x ", 1):      `has no residue number in columns 23 to 26 of line 1, but "   x"; beyond 9999, write mmCIF or hybrid-36 (A000)`,
-		strings.Replace(cifFile, "11.104", "?", 1):        `has no coordinate Cartn_x in line 20, but ""`,
-		strings.Replace(cifFile, "A X 1 5", "A X . .", 1): `has no residue number in line 20, but ""`,
+		"\n" + good[:50]: "is truncated in line 2: atom records of a PDB file have coordinates in columns 31 to 54",
+		strings.Replace(good, "ATOM  ", "ATOM ", 1):   "has its columns shifted by one in line 1: atom records of a PDB file have coordinates in columns 31 to 54",
+		strings.Replace(good, "  1  N", "  1   N", 1): "has its columns shifted by one in line 1: atom records of a PDB file have coordinates in columns 31 to 54",
+		" " + good: "has leading blanks before the atom in line 1: atom records of a PDB file start in the first column",
+		strings.Replace(good, "ATOM  ", "ATOM\t", 1):      "has a tab in line 1: a PDB file has fixed-width columns, so use blanks",
+		strings.Replace(good, " 6.134", "*.****", 1):      `has no valid coordinate in columns 39 to 46 of line 1: "  *.****"`,
+		strings.Replace(good, "6.134", "  NaN", 1):        `has no valid coordinate in columns 39 to 46 of line 1: "     NaN"`,
+		strings.Replace(good, "A   1 ", "A   x ", 1):      `has no valid residue number in columns 23 to 26 of line 1: "   x"; above 9999, use mmCIF or hybrid-36 (A000)`,
+		strings.Replace(cifFile, "11.104", "?", 1):        `has no valid coordinate Cartn_x in line 20: ""`,
+		strings.Replace(cifFile, "A X 1 5", "A X . .", 1): `has no valid residue number in line 20: ""`,
 
-		strings.Replace(cifFile, " 20.50 1\n", " 20.50\n", 1):                  `has "C" in line 21, where ATOM or HETATM has to stand; ` + strings.Replace(shortRow, "line 21", "line 20", 1),
-		strings.Replace(cifFile, " 3 0.5 9 1\n", " 3 0.5 9\n", 1):              "breaks off in line 24: its last atom has 15 values of 16; " + shortRow,
-		strings.Replace(cifFile, " 1.00 20.50 2\n", " 1.00 20.50\n", 1):        "breaks off in line 24: its last atom has 15 values of 16; " + strings.Replace(shortRow, "line 21", "line 22", 1),
-		strings.Replace(cifFile, "#\nloop_", "ATOM\n#\nloop_", 1):              "breaks off in line 25: its last atom has 1 values of 16; " + strings.Replace(shortRow, "line 21", "line 23", 1),
-		strings.Replace(cifFile, "\"C1'\" B", "\"C1' B", 1):                    "has a quote in line 21 that is not closed: write another one of the same kind behind the value",
+		strings.Replace(cifFile, " 20.50 1\n", " 20.50\n", 1):                  `has "C" in line 21, where ATOM or HETATM is expected; ` + strings.Replace(shortRow, "line 21", "line 20", 1),
+		strings.Replace(cifFile, " 3 0.5 9 1\n", " 3 0.5 9\n", 1):              "is truncated in line 24: its last atom has 15 of 16 values; " + shortRow,
+		strings.Replace(cifFile, " 1.00 20.50 2\n", " 1.00 20.50\n", 1):        "is truncated in line 24: its last atom has 15 of 16 values; " + strings.Replace(shortRow, "line 21", "line 22", 1),
+		strings.Replace(cifFile, "#\nloop_", "ATOM\n#\nloop_", 1):              "is truncated in line 25: its last atom has 1 of 16 values; " + strings.Replace(shortRow, "line 21", "line 23", 1),
+		strings.Replace(cifFile, "\"C1'\" B", "\"C1' B", 1):                    "has an unclosed quote in line 21: add the same quote after the value",
 		strings.Replace(cifFile, ".Cartn_y", ".cartn_X", 1):                    "has the column cartn_x twice in its table of atoms, the second time in line 15: remove one",
-		cifFile + "_struct.title\n;a\n":                                        "breaks off: the text that begins with ; in line 28 does not end; upload the whole file",
-		cifFile + "data_Y\n" + cifFile:                                         "has a second table of atoms in line 31: give each structure a file of its own",
-		"data_x\n_atom_site.Cartn_x 1\n_atom_site.Cartn_y\n_cell.length_a 1\n": "breaks off in line 4: its last atom has 1 values of 2",
+		cifFile + "_struct.title\n;a\n":                                        "is truncated: the text that starts with ; in line 28 does not end; upload the whole file",
+		cifFile + "data_Y\n" + cifFile:                                         "has a second table of atoms in line 31: put each structure in a separate file",
+		"data_x\n_atom_site.Cartn_x 1\n_atom_site.Cartn_y\n_cell.length_a 1\n": "is truncated in line 4: its last atom has 1 of 2 values",
 	} {
 		_, err := Read(strings.NewReader(text))
 		if err == nil || err.Error() != want {
@@ -132,7 +132,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 	}
 }
 
-// TestEndsOfLinesAreBlanksInCIF reads the same file in the forms that CIF allows.
+// TestEndsOfLinesAreBlanksInCIF reads the same file in various layouts that CIF allows.
 func TestEndsOfLinesAreBlanksInCIF(t *testing.T) {
 	read := func(text string) (all []line, models int) {
 		t.Helper()
@@ -205,8 +205,8 @@ func TestPDBOfAllSystems(t *testing.T) {
 	}
 }
 
-// TestResidueNumbersBeyondColumns reads hybrid-36, whose numbers are those of its authors'
-// program (cctbx, hybrid_36.py).
+// TestResidueNumbersBeyondColumns reads hybrid-36 numbers, with values from the reference
+// implementation (cctbx, hybrid_36.py).
 func TestResidueNumbersBeyondColumns(t *testing.T) {
 	read := func(text string) (int, bool) { return (&columns{}).readNumber(text) }
 	for text, want := range map[string]int{"  12": 12, " -12": -12, "9999": 9999, "A000": 10_000, "A00A": 10_010, "ZZZZ": 1_223_055, "a000": 1_223_056, "zzzz": 2_436_111} {
@@ -221,8 +221,8 @@ func TestResidueNumbersBeyondColumns(t *testing.T) {
 	}
 }
 
-// TestHexadecimalResidueNumbers continues those of ten thousand, in the same chain and in the
-// next one.
+// TestHexadecimalResidueNumbers continues numbers above ten thousand in the same chain
+// and in the next one.
 func TestHexadecimalResidueNumbers(t *testing.T) {
 	var n columns
 	var got []int
@@ -263,10 +263,10 @@ func TestPDBOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// TestChainsOfTwoLetters are beside residues of four.
+// TestChainsOfTwoLetters tests two-letter chain names next to four-letter residue names.
 func TestChainsOfTwoLetters(t *testing.T) {
 	for _, tt := range []struct {
-		columns []string // 18 to 22 of each residue
+		columns []string // columns 18 to 22 of each residue
 		want    string
 	}{
 		{[]string{"GLYAA", "HEMAA", "GLYBA", "GLY A"}, "AA AA BA A"},
@@ -303,7 +303,7 @@ func TestModelsOfPDB(t *testing.T) {
 		}
 	}
 	_, err := Read(strings.NewReader(atom + "TER\nEND\n" + other))
-	if want := "has atoms behind END in line 3, which are no other model of those before: remove that line if they belong together, else give each structure a file of its own"; err == nil || err.Error() != want {
+	if want := "has atoms after END in line 3 that are not another model of the previous ones: remove that line if they belong together; otherwise put each structure in a separate file"; err == nil || err.Error() != want {
 		t.Error(err)
 	}
 }
@@ -317,7 +317,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := Read(strings.NewReader(text))
 		if err == nil && m.Atoms > 0 && m.Models == 0 {
-			t.Errorf("%d atoms of no model", m.Atoms)
+			t.Errorf("%d atoms without a model", m.Atoms)
 		}
 		if m.Summary() == "" {
 			t.Error("no summary")

@@ -8,10 +8,11 @@ import (
 	"molrun/app/base/unit"
 )
 
-// mostNamed is how many ligands or chains a summary names.
+// mostNamed limits how many ligands or chains a summary names.
 const mostNamed = 5
 
-// Summary says what was seen, such as "2 chains, 129 + 129 residues, 1 ligand (HEM), 84 waters".
+// Summary describes the model, such as "2 chains, 129 + 129 residues, 1 ligand (HEM), 84
+// waters".
 func (m *Model) Summary() string {
 	var parts []string
 	say := func(n int, noun, more string) {
@@ -28,7 +29,7 @@ func (m *Model) Summary() string {
 	say(waters, "water", "")
 	say(len(modified), "modified residue", names(modified))
 	if several > 0 {
-		parts = append(parts, unit.Count(several, "residue")+" at several places, of which the most occupied counts")
+		parts = append(parts, unit.Count(several, "residue")+" with alternate locations, of which the one with the highest occupancy is used")
 	}
 	if m.Models > 1 {
 		parts = append(parts, "the first of several models")
@@ -39,7 +40,7 @@ func (m *Model) Summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// lengths returns how many residues the chains have.
+// lengths returns the number of residues in each chain as text.
 func (m *Model) lengths() string {
 	var all []string
 	sum := 0
@@ -60,7 +61,8 @@ func (m *Model) lengths() string {
 	return text + " residues"
 }
 
-// rest returns names of ligands and modified residues, and counts what is neither.
+// rest returns the names of ligands and modified residues, and counts waters and residues
+// with alternate locations.
 func (m *Model) rest() (ligands []string, waters, several int, modified []string) {
 	for _, r := range m.Residues {
 		switch {
@@ -78,7 +80,7 @@ func (m *Model) rest() (ligands []string, waters, several int, modified []string
 	return ligands, waters, several, modified
 }
 
-// names lists different names, each once.
+// names lists each distinct name once.
 func names(all []string) string {
 	seen := map[string]bool{}
 	var some []string

@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// Selection says which atoms WritePDB leaves out.
+// Selection says which atoms WritePDB omits.
 type Selection struct {
 	Hydrogens bool
 	Hetero    bool // ligands, water and all other HETATM; modified amino acids of chains become standard ones
-	Modified  bool // what modified amino acids of chains have in addition, so that they become standard ones
+	Modified  bool // extra atoms of modified amino acids of chains, so that they become standard ones
 }
 
-// Options are the arguments of `molrun engine pdb` that leave something out.
+// Options are the arguments of `molrun engine pdb` that omit something.
 var Options = []string{"no-hetero", "standard", "no-hydrogens"}
 
-// Option returns what an option sets, nil if there is none of that name.
+// Option returns a pointer to the field that an option sets, or nil if there is no such
+// option.
 func (s *Selection) Option(name string) *bool {
 	switch name {
 	case "no-hetero":
@@ -31,7 +32,7 @@ func (s *Selection) Option(name string) *bool {
 	return nil
 }
 
-// The most that the columns of a PDB file can number.
+// The limits of the number columns of a PDB file.
 const (
 	mostAtoms    = 99_999
 	leastResidue = -999
@@ -39,19 +40,20 @@ const (
 	chainLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-// Written is what WritePDB has done.
+// Written describes what WritePDB has written.
 type Written struct {
-	Source   string            // what it holds
+	Source   string            // summary of the source
 	Atoms    int               // written
-	Chains   map[string]string // new names of chains, by their old ones, if they differ
-	Modified []string          // residues of chains that are written as standard ones, such as "A:MSE1 as MET"
-	Again    bool              // numbers of waters begin again behind 9999
-	Unusual  []string          // other residues of chains that are HETATM, as programs may leave them out
+	Chains   map[string]string // new names of chains by old name, if they differ
+	Modified []string          // residues of chains written as standard ones, such as "A:MSE1 as MET"
+	Again    bool              // the numbers of waters restart after 9999
+	Unusual  []string          // other HETATM residues of chains, which programs might ignore
 }
 
 // WritePDB writes the first model of a PDB or mmCIF file as a PDB file that most programs
-// read: with HEADER, one place for each atom, a TER record after each polymer, and chains of
-// one letter. The error says what is wrong with the source, or what a PDB file can't hold.
+// can read: with HEADER, one location per atom, a TER record after each polymer, and
+// one-letter chain names. The error says what is wrong with the source, or what does not
+// fit a PDB file.
 func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, error) {
 	m, err := Read(source)
 	if err != nil {
@@ -91,8 +93,8 @@ func (m *Model) FitsPDB(leave Selection) error {
 	return err
 }
 
-// forPDB returns the residues that are written, and names of their chains. The error says what
-// a PDB file can't hold.
+// forPDB returns the residues to write and the names of their chains. The error says what
+// does not fit a PDB file.
 func (m *Model) forPDB(leave Selection) (w *Written, all []*Residue, names map[string]string, err error) {
 	w = &Written{Chains: map[string]string{}}
 	if all, err = w.residues(m, leave); err != nil {
@@ -100,9 +102,9 @@ func (m *Model) forPDB(leave Selection) (w *Written, all []*Residue, names map[s
 	}
 	switch {
 	case len(all) == 0:
-		return nil, nil, nil, fmt.Errorf("has no atoms of that kind")
+		return nil, nil, nil, fmt.Errorf("has no atoms to write")
 	case w.Atoms > mostAtoms:
-		return nil, nil, nil, fmt.Errorf("has %d atoms, and a PDB file holds at most %d: upload fewer chains", w.Atoms, mostAtoms)
+		return nil, nil, nil, fmt.Errorf("has %d atoms, but a PDB file holds at most %d: upload fewer chains", w.Atoms, mostAtoms)
 	}
 	for _, r := range all {
 		if err := r.fitsPDB(); err != nil {
@@ -113,31 +115,31 @@ func (m *Model) forPDB(leave Selection) (w *Written, all []*Residue, names map[s
 	return w, all, names, err
 }
 
-// fitsPDB says which columns of a PDB file are too narrow for the residue. Waters beyond the
-// last number are numbered again.
+// fitsPDB returns an error if the residue exceeds the columns of a PDB file. Waters after
+// the last number are renumbered.
 func (r *Residue) fitsPDB() error {
 	switch {
 	case r.Number < leastResidue || r.Number > mostResidues && r.Kind != Water:
-		return fmt.Errorf("has the residue %s, and a PDB file holds numbers from %d to %d: renumber the residues, or upload fewer of them", r, leastResidue, mostResidues)
+		return fmt.Errorf("has the residue %s, but residue numbers in a PDB file must be from %d to %d: renumber the residues, or upload fewer", r, leastResidue, mostResidues)
 	case len(r.Name) > 3:
-		return fmt.Errorf("has the residue %s, and a PDB file holds names of residues with at most 3 letters: rename %s", r, r.Name)
+		return fmt.Errorf("has the residue %s, but residue names in a PDB file have at most 3 letters: rename %s", r, r.Name)
 	case len(r.Insertion) > 1:
-		return fmt.Errorf("has the residue %s, and a PDB file holds insertion codes of one letter: renumber the residues", r)
+		return fmt.Errorf("has the residue %s, but insertion codes in a PDB file have one letter: renumber the residues", r)
 	}
 	for _, a := range r.Atoms {
 		if len(a.Name) > 4 {
-			return fmt.Errorf("has the atom %s in %s, and a PDB file holds names of atoms with at most 4 letters: rename it", a.Name, r)
+			return fmt.Errorf("has the atom %s in %s, but atom names in a PDB file have at most 4 letters: rename it", a.Name, r)
 		}
-		for _, v := range a.Place {
+		for _, v := range a.Position {
 			if v <= -999.9995 || v >= 9999.9995 {
-				return fmt.Errorf("has the coordinate %.3f of the atom %s in %s, and a PDB file holds those from -999.999 to 9999.999: move the structure to the origin", v, a.Name, r)
+				return fmt.Errorf("has the coordinate %.3f of the atom %s in %s, but coordinates in a PDB file must be from -999.999 to 9999.999: move the structure to the origin", v, a.Name, r)
 			}
 		}
 	}
 	return nil
 }
 
-// residues returns those that are written, with the atoms that are.
+// residues returns the residues to write, with only the atoms to write.
 func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error) {
 	var holes []string
 	for k, r := range m.Residues {
@@ -163,13 +165,14 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 		if n := len(holes) - 10; n > 0 {
 			holes, more = holes[:10], fmt.Sprintf(" and %d more", n)
 		}
-		return nil, fmt.Errorf("has residues in its chains that are HETATM, without which the chains have holes: %s%s; replace them by standard residues, as ATOM", strings.Join(holes, ", "), more)
+		return nil, fmt.Errorf("has HETATM residues in its chains, and omitting them would leave gaps: %s%s; replace them by standard residues with ATOM records", strings.Join(holes, ", "), more)
 	}
 	return all, nil
 }
 
-// standardize makes a modified residue of a polymer a standard one. It reports whether
-// something of the residue is written, and adds it to the holes if it ought to be and can't.
+// standardize turns a modified residue of a polymer into a standard one. It reports
+// whether something of the residue is written, and adds the residue to holes if it should
+// be written but can't be.
 func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool {
 	polymer := r.polymer()
 	if polymer && r.Hetero && (r.Standard() || slices.Contains(nucleos, r.Name)) {
@@ -188,8 +191,9 @@ func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool
 	return !r.Hetero
 }
 
-// parent returns the standard residue that a modified one is made from, with the atoms that
-// both have. It returns nil where some atoms of the standard one have become others.
+// parent returns the standard residue from which a modified one is derived, with the
+// atoms that both have. It returns nil if some atoms of the standard residue were
+// replaced.
 func (r *Residue) parent() *Residue {
 	name := parents[r.Name]
 	if name == "" {
@@ -211,7 +215,7 @@ func (r *Residue) parent() *Residue {
 			other = true
 		}
 	}
-	if !other { // the hydrogens are those of the standard one
+	if !other { // the hydrogens are those of the standard residue
 		standard.Atoms = append(standard.Atoms, hydrogens...)
 		return standard
 	}
@@ -236,7 +240,7 @@ func asATOM(atoms []*Atom) []*Atom {
 
 var backboneAtoms = []string{"N", "CA", "C", "O", "OXT"}
 
-// lastOfPolymers returns the place of the last residue of each chain that is part of a polymer.
+// lastOfPolymers returns the index of the last polymer residue of each chain.
 func lastOfPolymers(all []*Residue) map[string]int {
 	last := map[string]int{}
 	for k, r := range all {
@@ -247,8 +251,8 @@ func lastOfPolymers(all []*Residue) map[string]int {
 	return last
 }
 
-// chainNames gives a letter to each chain that has a longer name, or none beside others
-// without one.
+// chainNames assigns a letter to each chain that has a longer name, or that has no name
+// while others have none either.
 func chainNames(all []*Residue) (map[string]string, error) {
 	names := map[string]string{}
 	var long []string
@@ -270,7 +274,7 @@ func chainNames(all []*Residue) (map[string]string, error) {
 		}
 	}
 	if len(long) > len(free) {
-		return nil, fmt.Errorf("has %d chains, and a PDB file holds at most %d: upload fewer", len(names)+len(long), len(chainLetters))
+		return nil, fmt.Errorf("has %d chains, but a PDB file holds at most %d: upload fewer", len(names)+len(long), len(chainLetters))
 	}
 	for k, name := range long {
 		names[name] = free[k : k+1]
@@ -278,16 +282,16 @@ func chainNames(all []*Residue) (map[string]string, error) {
 	return names, nil
 }
 
-// writePDB writes an atom that fits.
+// writePDB writes an atom record, which must fit.
 func (a *Atom) writePDB(out *bufio.Writer, serial int, of *Residue, chain string) {
 	record := "ATOM"
 	if a.Hetero {
 		record = "HETATM"
 	}
 	name := a.Name
-	if len(a.Element) < 2 && len(name) < 4 { // elements of one letter begin in the second column
+	if len(a.Element) < 2 && len(name) < 4 { // one-letter elements start in the second column
 		name = " " + name
 	}
 	fmt.Fprintf(out, "%-6s%5d %-4s %3s %1s%4d%-1s   %8.3f%8.3f%8.3f%6.2f%6.2f          %2s\n",
-		record, serial, name, of.Name, chain, of.Number, of.Insertion, a.Place[0], a.Place[1], a.Place[2], min(a.Occupancy, 1), min(max(a.B, -99.99), 999.99), a.Element)
+		record, serial, name, of.Name, chain, of.Number, of.Insertion, a.Position[0], a.Position[1], a.Position[2], min(a.Occupancy, 1), min(max(a.B, -99.99), 999.99), a.Element)
 }

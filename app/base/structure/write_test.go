@@ -54,7 +54,7 @@ END
 	}
 }
 
-// TestWrittenFileIsTheSame reads back what was written of a structure.
+// TestWrittenFileIsTheSame reads a written structure back.
 func TestWrittenFileIsTheSame(t *testing.T) {
 	text, err := os.ReadFile("../../algorithm/builtin/examples/lysozyme.pdb")
 	must.OK(t, err)
@@ -85,8 +85,8 @@ ATOM      4  CB BTHR A   1       4.000   0.000   0.000  0.90  0.00           C
 	}
 }
 
-// peptide writes residues that are bound one to the next, each as RECORD NAME with the
-// number behind it, or with other names of N, CA and C after it.
+// peptide writes residues that are each bound to the next, given as RECORD NAME with the
+// number after it, optionally followed by other names for N, CA and C.
 func peptide(residues ...string) string {
 	var text strings.Builder
 	for k, residue := range residues {
@@ -147,7 +147,7 @@ func TestNoHoleInChainsWithoutHetero(t *testing.T) {
 		peptide("ATOM GLY A1", "ATOM SER A2 N/B CA/B C/B", "HETATM DTR A2 N/A CA/A C/A", "ATOM GLY A3"):             "",
 	} {
 		_, err := WritePDB(strings.NewReader(text), &bytes.Buffer{}, Selection{Hetero: true})
-		want := "has residues in its chains that are HETATM, without which the chains have holes: " + hole + "; replace them by standard residues, as ATOM"
+		want := "has HETATM residues in its chains, and omitting them would leave gaps: " + hole + "; replace them by standard residues with ATOM records"
 		if w, err := WritePDB(strings.NewReader(text), &bytes.Buffer{}, Selection{Modified: true}); err != nil || strings.Join(w.Unusual, ", ") != hole {
 			t.Errorf("with ligands: %v, %+v; want %s in\n%s", err, w, hole, text)
 		}
@@ -157,7 +157,7 @@ func TestNoHoleInChainsWithoutHetero(t *testing.T) {
 	}
 }
 
-// TestChainsWithoutNamesGetThem writes chains that only TER records tell apart.
+// TestChainsWithoutNamesGetThem writes chains that are only distinguished by TER records.
 func TestChainsWithoutNamesGetThem(t *testing.T) {
 	text := strings.ReplaceAll(peptide("ATOM GLY A1", "ATOM GLY A2")+"TER\n"+peptide("ATOM GLY A1", "ATOM GLY A2", "HETATM HOH A3 O"), " A ", "   ")
 	var out bytes.Buffer
@@ -192,17 +192,17 @@ func TestWhatAPDBFileCannotHold(t *testing.T) {
 		return text.String()
 	}
 	for _, tt := range []struct{ what, source, want string }{
-		{"nothing", "", "has no atoms of that kind"},
-		{"number", edited("ALA A X 1 5", "ALA A X 1 10000"), "has the residue X:ALA10000, and a PDB file holds numbers from -999 to 9999: renumber the residues, or upload fewer of them"},
-		{"negative number", edited("ALA A X 1 5", "ALA A X 1 -1000"), "has the residue X:ALA-1000, and a PDB file holds numbers from -999 to 9999: renumber the residues, or upload fewer of them"},
-		{"name of a residue", edited("B LIG B Y", "B LIG12 B Y"), "has the residue Y:LIG12201C, and a PDB file holds names of residues with at most 3 letters: rename LIG12"},
-		{"name of an atom", edited("C1'", "C1'''"), "has the atom C1''' in Y:LIG201C, and a PDB file holds names of atoms with at most 4 letters: rename it"},
-		{"insertion code", edited("201 C", "201 CC"), "has the residue Y:LIG201CC, and a PDB file holds insertion codes of one letter: renumber the residues"},
-		{"coordinate", edited("11.104", "-1000"), "has the coordinate -1000.000 of the atom N in X:ALA5, and a PDB file holds those from -999.999 to 9999.999: move the structure to the origin"},
-		{"chains", rows(63, func(k int) string { return fmt.Sprintf("ATOM C CA . GLY c%d c%d 1 1 ? %d 0 0 1 1 1", k, k, 5*k) }), "has 63 chains, and a PDB file holds at most 62: upload fewer"},
+		{"nothing", "", "has no atoms to write"},
+		{"number", edited("ALA A X 1 5", "ALA A X 1 10000"), "has the residue X:ALA10000, but residue numbers in a PDB file must be from -999 to 9999: renumber the residues, or upload fewer"},
+		{"negative number", edited("ALA A X 1 5", "ALA A X 1 -1000"), "has the residue X:ALA-1000, but residue numbers in a PDB file must be from -999 to 9999: renumber the residues, or upload fewer"},
+		{"name of a residue", edited("B LIG B Y", "B LIG12 B Y"), "has the residue Y:LIG12201C, but residue names in a PDB file have at most 3 letters: rename LIG12"},
+		{"name of an atom", edited("C1'", "C1'''"), "has the atom C1''' in Y:LIG201C, but atom names in a PDB file have at most 4 letters: rename it"},
+		{"insertion code", edited("201 C", "201 CC"), "has the residue Y:LIG201CC, but insertion codes in a PDB file have one letter: renumber the residues"},
+		{"coordinate", edited("11.104", "-1000"), "has the coordinate -1000.000 of the atom N in X:ALA5, but coordinates in a PDB file must be from -999.999 to 9999.999: move the structure to the origin"},
+		{"chains", rows(63, func(k int) string { return fmt.Sprintf("ATOM C CA . GLY c%d c%d 1 1 ? %d 0 0 1 1 1", k, k, 5*k) }), "has 63 chains, but a PDB file holds at most 62: upload fewer"},
 		{"atoms", rows(100_000, func(k int) string {
 			return fmt.Sprintf("ATOM C C%d . LIG A A . %d ? %d 0 0 1 1 1", k%100, k/100+1, k%1000)
-		}), "has 100000 atoms, and a PDB file holds at most 99999: upload fewer chains"},
+		}), "has 100000 atoms, but a PDB file holds at most 99999: upload fewer chains"},
 	} {
 		_, err := WritePDB(strings.NewReader(tt.source), &bytes.Buffer{}, Selection{})
 		must.Fail(t, tt.what, err, tt.want)

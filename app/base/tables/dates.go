@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// formatOf returns the format in which people write a number.
+// formatOf returns the usual format of a number.
 func formatOf(v float64) byte {
 	if m := math.Abs(v); m != 0 && (m < 1e-6 || m >= 1e15) {
 		return 'e'
@@ -16,8 +16,8 @@ func formatOf(v float64) byte {
 	return 'f'
 }
 
-// date returns the date or time of day that a workbook has a number for: days since the end
-// of 1899, or since 1904. Excel counts a 29th of February 1900, so what is before is uncertain.
+// date returns the date or time of day for a number in a workbook: days since the end of
+// 1899, or since 1904. Excel has a February 29, 1900, so earlier dates are uncertain.
 func (b *workbook) date(days float64) (string, error) {
 	const first, last = 61, 2_958_466
 	seconds := math.Round(days * 24 * 60 * 60)
@@ -25,7 +25,7 @@ func (b *workbook) date(days float64) (string, error) {
 		return time.Unix(int64(seconds), 0).UTC().Format(time.TimeOnly), nil
 	}
 	if days += float64(b.from); days < first || days >= last {
-		return "", errors.New("is no date that can be read: format it as text")
+		return "", errors.New("is not a readable date: format it as text")
 	}
 	at := time.Date(1899, 12, 30+b.from, 0, 0, 0, 0, time.UTC).Add(time.Duration(seconds) * time.Second)
 	if seconds == math.Trunc(seconds/86400)*86400 {
@@ -34,8 +34,9 @@ func (b *workbook) date(days float64) (string, error) {
 	return at.Format("2006-01-02T15:04:05"), nil
 }
 
-// notOfDate is what the code of a format may have beside the letters for parts of a date: texts,
-// colours and conditions, but not [h], [m] and [s], and the word General.
+// notOfDate matches what a format code can contain in addition to the letters for parts
+// of a date: texts, colors and conditions (but not [h], [m] and [s]), and the word
+// General.
 var notOfDate = regexp.MustCompile(`(?i)"[^"]*"|\\.|_.|\*.|\[[^\]]*[^hms\]][^\]]*\]|general`)
 
 // isDate reports whether a format shows dates or times.
@@ -49,7 +50,7 @@ func isDate(id int, code string) bool {
 	return false
 }
 
-// readStyles notes which styles are those of dates.
+// readStyles determines which styles are date formats.
 func (b *workbook) readStyles() error {
 	var styles struct {
 		Formats []struct {

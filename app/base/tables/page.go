@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	sampled   = 200     // rows that decide whether a column holds numbers
-	maxKey    = 256     // bytes of a text by which rows are sorted
-	pageBytes = 4 << 20 // of the rows of a page, about
+	sampled   = 200     // rows used to decide whether a column holds numbers
+	maxKey    = 256     // bytes of text used to sort rows
+	pageBytes = 4 << 20 // approximate size of the rows of a page
 )
 
 // Cell is a cell of a page: nil, a json.Number or a string.
 type Cell = any
 
-// Numeric reports which columns hold numbers, as far as the first rows show. Numbers
-// with leading zeros are names.
+// Numeric reports which columns hold numbers, judging by the first rows. Numbers with
+// leading zeros count as names.
 func (t *Table) Numeric(ctx context.Context) ([]bool, error) {
 	seen, text := make([]bool, len(t.Columns)), make([]bool, len(t.Columns))
 	r := t.Rows(t.begin)
@@ -41,28 +41,28 @@ func (t *Table) Numeric(ctx context.Context) ([]bool, error) {
 	return seen, ctx.Err()
 }
 
-// Page is some rows of a table.
+// Page is a range of rows of a table.
 type Page struct {
-	Rows [][]Cell // a cell for each column
-	Next *Mark    // where the next page begins, nil on the last
+	Rows [][]Cell // one cell per column
+	Next *Mark    // start of the next page; nil on the last
 }
 
-// Mark is where a page begins: at a position, or behind a row in a sorted table.
+// Mark is where a page starts: at a position, or after a row in a sorted table.
 type Mark struct {
 	Offset int64   `json:"o"`
 	Row    int64   `json:"r"`
 	Number float64 `json:"n,omitempty"`
 	Text   string  `json:"t,omitempty"`
-	Empty  bool    `json:"e,omitempty"` // the row has nothing in the column
+	Empty  bool    `json:"e,omitempty"` // the row has no value in the column
 }
 
-// Page returns a number of rows in the order of the file, from a mark on; nil is the
-// first row. It reads no more than these.
+// Page returns up to limit rows in file order, starting at a mark; nil means the first
+// row. It reads no other rows.
 func (t *Table) Page(ctx context.Context, numeric []bool, from *Mark, limit int) (*Page, error) {
 	at := t.begin
 	if from != nil {
 		if !t.isBegin(from.Offset) {
-			return nil, errorf("has changed since the page before; begin with the first page")
+			return nil, errorf("has changed since the previous page; start again from the first page")
 		}
 		at = Position{Offset: from.Offset, Row: from.Row}
 	}
@@ -83,7 +83,7 @@ func (t *Table) Page(ctx context.Context, numeric []bool, from *Mark, limit int)
 	return page, ctx.Err()
 }
 
-// isBegin reports whether a line begins at an offset.
+// isBegin reports whether a line starts at an offset.
 func (t *Table) isBegin(offset int64) bool {
 	if offset == t.begin.Offset {
 		return true
@@ -93,7 +93,7 @@ func (t *Table) isBegin(offset int64) bool {
 	return err == nil && before[0] == '\n' && offset < t.size
 }
 
-// cells copies the cells of a row, as many as there are columns.
+// cells copies one cell per column from a row.
 func (t *Table) cells(row [][]byte, numeric []bool) []Cell {
 	cells := make([]Cell, len(t.Columns))
 	for i, c := range row[:min(len(row), len(cells))] {
@@ -115,26 +115,26 @@ func cellOf(c []byte, numeric bool) Cell {
 		return text
 	case math.IsNaN(v):
 		return nil
-	case json.Valid(c): // exactly as written
+	case json.Valid(c): // exactly as in the file
 		return json.Number(text)
 	default:
-		b, _ := json.Marshal(v) // finite
+		b, _ := json.Marshal(v) // v is finite
 		return json.Number(b)
 	}
 }
 
-// Order says how a table is sorted.
+// Order is the sort order of a table.
 type Order struct {
-	Column  int
-	Numeric bool // by number, else by the first 256 bytes of the text
-	Falling bool
+	Column     int
+	Numeric    bool // by number; otherwise by the first 256 bytes of the text
+	Descending bool
 }
 
-// Sorted returns a number of rows in an order, behind a mark; nil is the beginning. Rows
-// with nothing in the column come last, equal ones as in the file. It reads all of
-// the file and keeps no more than the page.
+// Sorted returns up to limit rows in an order, starting after a mark; nil means the
+// beginning. Rows without a value in the column come last, equal ones in file order. It
+// reads the whole file and keeps no more than the page in memory.
 func (t *Table) Sorted(ctx context.Context, numeric []bool, by Order, after *Mark, limit int) (*Page, error) {
-	top := first{by: by}
+	top := topMarks{by: by}
 	r := t.Rows(t.begin)
 	for r.Next() {
 		if r.at.Row%checkEvery == 0 && ctx.Err() != nil {
@@ -152,7 +152,7 @@ func (t *Table) Sorted(ctx context.Context, numeric []bool, by Order, after *Mar
 	return t.rowsAt(top.marks, numeric, limit)
 }
 
-// rowsAt reads the rows at marks, of which there is one more than a page has.
+// rowsAt reads the rows at marks, which are up to one more than a page holds.
 func (t *Table) rowsAt(marks []Mark, numeric []bool, limit int) (*Page, error) {
 	page := &Page{Rows: [][]Cell{}}
 	r := t.Rows(t.begin)
@@ -164,7 +164,7 @@ func (t *Table) rowsAt(marks []Mark, numeric []bool, limit int) (*Page, error) {
 		}
 		r.seek(Position{Offset: m.Offset, Row: m.Row})
 		if !r.Next() {
-			break // the file became shorter
+			break // the file has become shorter
 		}
 		page.Rows = append(page.Rows, t.cells(r.cells, numeric))
 		size += len(r.raw)
@@ -172,7 +172,7 @@ func (t *Table) rowsAt(marks []Mark, numeric []bool, limit int) (*Page, error) {
 	return page, r.Err()
 }
 
-// markOf returns the mark of the row that was read.
+// markOf returns the mark of the current row.
 func (by Order) markOf(r *Rows) Mark {
 	m := Mark{Offset: r.at.Offset, Row: r.at.Row, Empty: true}
 	if by.Column >= len(r.cells) {
@@ -198,19 +198,19 @@ func (by Order) compare(a, b *Mark) int {
 		return -1
 	}
 	order := cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Text, b.Text))
-	if by.Falling {
+	if by.Descending {
 		order = -order
 	}
 	return cmp.Or(order, cmp.Compare(a.Row, b.Row))
 }
 
-// first keeps the first marks in an order, as a heap with the last one on top.
-type first struct {
+// topMarks keeps the first marks in an order, as a heap with the last of them on top.
+type topMarks struct {
 	by    Order
 	marks []Mark
 }
 
-func (f *first) add(m Mark, most int) {
+func (f *topMarks) add(m Mark, most int) {
 	if len(f.marks) < most {
 		heap.Push(f, m)
 		return
@@ -221,8 +221,8 @@ func (f *first) add(m Mark, most int) {
 	}
 }
 
-func (f *first) Len() int           { return len(f.marks) }
-func (f *first) Less(i, j int) bool { return f.by.compare(&f.marks[i], &f.marks[j]) > 0 }
-func (f *first) Swap(i, j int)      { f.marks[i], f.marks[j] = f.marks[j], f.marks[i] }
-func (f *first) Push(m any)         { f.marks = append(f.marks, m.(Mark)) }
-func (f *first) Pop() any           { panic("marks are replaced, never removed") }
+func (f *topMarks) Len() int           { return len(f.marks) }
+func (f *topMarks) Less(i, j int) bool { return f.by.compare(&f.marks[i], &f.marks[j]) > 0 }
+func (f *topMarks) Swap(i, j int)      { f.marks[i], f.marks[j] = f.marks[j], f.marks[i] }
+func (f *topMarks) Push(m any)         { f.marks = append(f.marks, m.(Mark)) }
+func (f *topMarks) Pop() any           { panic("marks are replaced, never removed") }

@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// Rows walks the rows of a table.
+// Rows iterates over the rows of a table.
 type Rows struct {
 	t       *Table
 	in      *bufio.Reader
 	comment func(text []byte) // receives every comment; optional
-	offset  int64             // of what is read next
+	offset  int64             // of the next read
 	line    int64
 	at      Position // of the row
 	next    int64    // number of the next row
 	raw     []byte   // the row's text
-	long    []byte   // buffer for rows that the reader's is too small for
+	long    []byte   // buffer for rows that exceed the reader's buffer
 	cells   [][]byte
 	err     error
 }
 
-// Begin is where the first row is.
+// Begin returns the position of the first row.
 func (t *Table) Begin() Position { return t.begin }
 
-// Rows returns the rows from a position on.
+// Rows returns the rows starting at a position.
 func (t *Table) Rows(from Position) *Rows { return t.rows(from) }
 
 func (t *Table) rows(from Position) *Rows {
@@ -42,7 +42,7 @@ func (r *Rows) seek(to Position) {
 	r.offset, r.next, r.line, r.err = to.Offset, to.Row, to.line, nil
 }
 
-// skipMark skips the byte order mark that some programs begin with.
+// skipMark skips the byte order mark at the start of some files.
 func (r *Rows) skipMark() {
 	if mark, _ := r.in.Peek(3); string(mark) == "\uFEFF" {
 		n, _ := r.in.Discard(3)
@@ -50,7 +50,7 @@ func (r *Rows) skipMark() {
 	}
 }
 
-// Next reads a row; false at the end, or if it can't be read.
+// Next reads a row. It returns false at the end, or if the row can't be read.
 func (r *Rows) Next() bool {
 	if !r.record() {
 		return false
@@ -59,21 +59,21 @@ func (r *Rows) Next() bool {
 	return true
 }
 
-// Cells returns the cells of the row without blanks around them, until the next
-// call of Next. There may be fewer or more of them than columns.
+// Cells returns the cells of the row without surrounding blanks, valid until the next
+// call of Next. There can be fewer or more cells than columns.
 func (r *Rows) Cells() [][]byte { return r.cells }
 
-// At returns where the row begins.
+// At returns the start of the row.
 func (r *Rows) At() Position { return r.at }
 
-// Err returns why there are no more rows, nil at the end. It is an Error if the
-// file is to blame.
+// Err returns why there are no more rows, or nil at the end. It is an Error if the file
+// is the cause.
 func (r *Rows) Err() error { return r.err }
 
-// end returns where the next row begins.
+// end returns the start of the next row.
 func (r *Rows) end() Position { return Position{r.offset, r.next, r.line} }
 
-// record reads the text of a row, without its end.
+// record reads the text of a row, without its line end.
 func (r *Rows) record() bool {
 	for r.err == nil {
 		r.at = r.end()
@@ -107,7 +107,7 @@ func (r *Rows) isComment(text []byte) bool {
 	return text[0] == '#' || r.t.isXVG && (text[0] == '@' || text[0] == '&')
 }
 
-// readQuoted reads on while a quoted cell goes over the end of a line.
+// readQuoted continues to read while a quoted cell extends past the end of a line.
 func (r *Rows) readQuoted(line []byte) ([]byte, bool) {
 	all := bytes.Clone(line)
 	for open := true; open; {
@@ -121,8 +121,8 @@ func (r *Rows) readQuoted(line []byte) ([]byte, bool) {
 	return all, true
 }
 
-// readLine reads a line without its end. before is how much of the same row was
-// read already.
+// readLine reads a line without its line end. before is how much of the same row has
+// already been read.
 func (r *Rows) readLine(before int) ([]byte, bool) {
 	line, err := r.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -140,7 +140,7 @@ func (r *Rows) readLine(before int) ([]byte, bool) {
 	case err != nil && !errors.Is(err, io.EOF):
 		r.err = err
 		return nil, false
-	case err != nil && (len(line) == 0 || !r.t.complete): // a last line that is being written
+	case err != nil && (len(line) == 0 || !r.t.complete): // an incomplete last line
 		return nil, false
 	}
 	r.offset += int64(len(line))
@@ -150,10 +150,10 @@ func (r *Rows) readLine(before int) ([]byte, bool) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), true
 }
 
-// quotes reports whether cells may be quoted.
+// quotes reports whether cells can be quoted.
 func (t *Table) quotes() bool { return t.sep != blank && t.sep != 0 }
 
-// split cuts a row into cells, which it appends.
+// split splits a row into cells, which it appends to cells.
 func (t *Table) split(row []byte, cells [][]byte) [][]byte {
 	switch {
 	case !t.quotes():
@@ -171,7 +171,7 @@ func (t *Table) split(row []byte, cells [][]byte) [][]byte {
 	}
 }
 
-// splitBlanks cuts a row at blanks. The last column takes all that is left: it
+// splitBlanks splits a row at blanks. The last column takes the whole rest, because it
 // often is a description.
 func (t *Table) splitBlanks(row []byte, cells [][]byte) [][]byte {
 	for row = trim(row); len(row) > 0; {
@@ -185,7 +185,7 @@ func (t *Table) splitBlanks(row []byte, cells [][]byte) [][]byte {
 	return cells
 }
 
-// splitQuoted cuts a row of which cells may be quoted, with "" for a quote within.
+// splitQuoted splits a row that can have quoted cells, in which "" stands for a quote.
 func splitQuoted(row []byte, sep byte, cells [][]byte) [][]byte {
 	for {
 		cell, rest, more := cutCell(row, sep)
@@ -197,7 +197,7 @@ func splitQuoted(row []byte, sep byte, cells [][]byte) [][]byte {
 	}
 }
 
-// cutCell returns the first cell of a row and what follows its separator.
+// cutCell returns the first cell of a row and the text after its separator.
 func cutCell(row []byte, sep byte) (cell, rest []byte, more bool) {
 	start := skipBlanks(row, sep)
 	if len(start) == 0 || start[0] != '"' {
@@ -216,7 +216,7 @@ func skipBlanks(row []byte, sep byte) []byte {
 	return row
 }
 
-// cutQuoted returns a text up to the quote that closes it, and what follows that.
+// cutQuoted returns a text up to its closing quote, and the rest after that.
 func cutQuoted(row []byte) (text, rest []byte) {
 	for {
 		i := bytes.IndexByte(row, '"')
@@ -232,8 +232,8 @@ func cutQuoted(row []byte) (text, rest []byte) {
 	}
 }
 
-// openQuote reports whether a quoted cell continues in the next line. within says
-// whether one continues in this.
+// openQuote reports whether a quoted cell continues on the next line. within says whether
+// one continues on this line.
 func openQuote(line []byte, sep byte, within bool) bool {
 	for {
 		if !within {
@@ -274,8 +274,8 @@ func trim(cell []byte) []byte {
 	return cell
 }
 
-// Number returns the number in a cell: NaN if there is none, as in an empty one or
-// in "NA", or if it is infinite. ok is false for any other text.
+// Number returns the number in a cell. It is NaN if the cell is empty, has a text such as
+// "NA", or is infinite. ok is false for any other text.
 func Number(cell []byte) (v float64, ok bool) {
 	if len(cell) == 0 {
 		return math.NaN(), true
@@ -294,13 +294,13 @@ func Number(cell []byte) (v float64, ok bool) {
 	if errors.Is(err, strconv.ErrRange) {
 		return math.NaN(), true
 	}
-	if i := bytes.IndexAny(cell, "dD"); i > 0 && len(cell) < 64 { // of Fortran: 1.0D+02
+	if i := bytes.IndexAny(cell, "dD"); i > 0 && len(cell) < 64 { // Fortran format: 1.0D+02
 		v, err = strconv.ParseFloat(string(cell[:i])+"e"+string(cell[i+1:]), 64)
 		return v, err == nil && plain(cell[:i])
 	}
 	return 0, false
 }
 
-// plain reports whether a number has no digits but decimal ones: the parser also
-// knows hexadecimal ones.
+// plain reports whether a number has only decimal digits: the parser also accepts
+// hexadecimal ones.
 func plain(cell []byte) bool { return !bytes.ContainsAny(cell, "xX_") }

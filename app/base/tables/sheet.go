@@ -14,13 +14,13 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Sheet is a table as people save it from spreadsheets: its first row names the columns.
-// Columns and rows without cells are left out, as is space around a cell.
+// Sheet is a table saved from a spreadsheet: its first row names the columns. Empty
+// columns and rows are omitted, as is white space around cells.
 type Sheet struct {
 	Columns []string
 	Rows    []SheetRow
-	Wrong   []*plaintext.Wrong
-	Local   bool // cells are separated by semicolons or tabs, and numbers may have a decimal comma
+	Wrong   []*plaintext.FileError
+	Local   bool // cells are separated by semicolons or tabs, and numbers can have a decimal comma
 
 	head    int          // line of the names
 	unnamed map[int]bool // columns without a name that have cells
@@ -28,19 +28,19 @@ type Sheet struct {
 
 // SheetRow is a row of a sheet.
 type SheetRow struct {
-	Line  int      // in the file, from 1
-	Cells []string // as many as columns; nil if the row is faulty
+	Line  int      // line number in the file, from 1
+	Cells []string // as many as columns; nil if the row has an error
 }
 
-// Limits of what is read of a sheet.
+// Limits of a sheet.
 const (
 	maxWrong = 1000
 	maxCells = 2_000_000
 )
 
-// ReadSheet reads a CSV or TSV text in the encodings, separators and line ends of any
-// spreadsheet, or an .xlsx workbook. It reads at most one row beyond most. tabs says that
-// tabs separate the cells; else the first line decides.
+// ReadSheet reads a CSV or TSV text with the encoding, separators and line ends of any
+// spreadsheet, or an .xlsx workbook. It reads at most most+1 rows. tabs says that tabs
+// separate the cells; otherwise the first line decides.
 func ReadSheet(data []byte, tabs bool, most int) *Sheet {
 	s := &Sheet{unnamed: map[int]bool{}}
 	if what := document(data); what != "" {
@@ -57,15 +57,16 @@ func ReadSheet(data []byte, tabs bool, most int) *Sheet {
 }
 
 func (s *Sheet) fail(line int, format string, args ...any) {
-	s.Wrong = append(s.Wrong, &plaintext.Wrong{Line: line, Msg: fmt.Sprintf(format, args...)})
+	s.Wrong = append(s.Wrong, &plaintext.FileError{Line: line, Msg: fmt.Sprintf(format, args...)})
 }
 
-// document says of files that are no text and no .xlsx workbook what to do, "" of others.
+// document returns what to do with a file that is neither text nor an .xlsx workbook, or
+// "" for other files.
 func document(data []byte) string {
 	for begin, what := range map[string]string{
-		"\xd0\xcf\x11\xe0": "this is an old Excel file (.xls), or one with a password",
+		"\xd0\xcf\x11\xe0": "this is an old Excel file (.xls) or password-protected",
 		"%PDF-":            "this is a PDF document",
-		"{\\rtf":           "this is a document with formatting (RTF)",
+		"{\\rtf":           "this is a rich text document (RTF)",
 		"\x1f\x8b":         "this is a compressed file",
 	} {
 		if bytes.HasPrefix(data, []byte(begin)) {
@@ -84,12 +85,12 @@ func (s *Sheet) readText(data []byte, tabs bool, most int) {
 	text, separator := separated(text, tabs)
 	s.Local = separator != ','
 	if n := bytes.Count(text, []byte(string(separator))); n > maxCells {
-		s.fail(0, "the table has %d times %q; at most %d are read", n, separator, maxCells)
+		s.fail(0, "the table has %d separators %q; at most %d are supported", n, separator, maxCells)
 		return
 	}
 	r := csv.NewReader(bytes.NewReader(text))
 	r.Comma, r.FieldsPerRecord, r.ReuseRecord = separator, -1, true
-	r.TrimLeadingSpace = separator != '\t' // a tab is space
+	r.TrimLeadingSpace = separator != '\t' // a tab counts as white space
 	for !s.full(most) {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -109,8 +110,9 @@ func (s *Sheet) readText(data []byte, tabs bool, most int) {
 
 func (s *Sheet) full(most int) bool { return len(s.Rows) > most || len(s.Wrong) > maxWrong }
 
-// separated finds out what separates the cells. Excel may say so in a line of its own, which
-// is emptied. No setting has a semicolon or a tab in its name, so else the first line decides.
+// separated determines the separator of the cells. Excel can specify it in a separate
+// first line, which is emptied. Otherwise the first line with names decides, because no
+// setting has a semicolon or a tab in its name.
 func separated(text []byte, tabs bool) ([]byte, rune) {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	said := strings.Trim(string(first), `" `)
@@ -139,7 +141,7 @@ func (s *Sheet) failQuote(err *csv.ParseError) {
 	s.fail(err.StartLine, `a quote is not closed, or something follows it in its cell; within quotes write "" for a quote`)
 }
 
-// appendRow adds a row, the first one as the names of the columns.
+// appendRow adds a row. The first row names the columns.
 func (s *Sheet) appendRow(line int, cells []string) {
 	for i := range cells {
 		cells[i] = plainCell(cells[i])
@@ -154,9 +156,9 @@ func (s *Sheet) appendRow(line int, cells []string) {
 		s.Columns, s.head = cells[:width], line
 		s.checkNames()
 	case width > len(s.Columns):
-		s.rejectf(line, "the line has %s, the first line names %d; put a cell with a separator in quotes", unit.Count(width, "cell"), len(s.Columns))
+		s.rejectf(line, "the line has %s, but the first line names %d; quote cells that contain a separator", unit.Count(width, "cell"), len(s.Columns))
 	case len(cells) < len(s.Columns):
-		s.rejectf(line, "the line has %s, the first line names %d; it may have broken off", unit.Count(len(cells), "cell"), len(s.Columns))
+		s.rejectf(line, "the line has %s, but the first line names %d; it might be truncated", unit.Count(len(cells), "cell"), len(s.Columns))
 	default:
 		s.addRow(line, cells[:len(s.Columns)])
 	}
@@ -168,14 +170,14 @@ func (s *Sheet) rejectf(line int, format string, args ...any) {
 }
 
 // addRow adds a row that has a cell for each column. A column without a name is one that
-// a spreadsheet has left empty.
+// the spreadsheet left empty.
 func (s *Sheet) addRow(line int, cells []string) {
 	for i, name := range s.Columns {
 		if name != "" || cells[i] == "" {
 			continue
 		}
 		if !s.unnamed[i] {
-			s.fail(s.head, "column %d has no name, but cells, as in line %d: name a setting, or remove the column", i+1, line)
+			s.fail(s.head, "column %d has cells but no name (see line %d): name a setting, or remove the column", i+1, line)
 		}
 		s.unnamed[i] = true
 	}
@@ -186,14 +188,14 @@ func (s *Sheet) checkNames() {
 	seen := map[string]bool{}
 	for _, name := range s.Columns {
 		if name != "" && seen[name] {
-			s.fail(s.head, "the column %q is there twice", name)
+			s.fail(s.head, "the column %q occurs twice", name)
 		}
 		seen[name] = true
 	}
 }
 
-// plainCell takes away what programs put around the text of a cell: space of any width and
-// the quotes of a text processor.
+// plainCell removes what programs put around the text of a cell: white space of any width
+// and typographic quotes.
 func plainCell(cell string) string {
 	cell = strings.TrimFunc(cell, isSpace)
 	for _, q := range [][2]string{{"“", "”"}, {"„", "“"}, {"„", "”"}, {"«", "»"}, {"»", "«"}} {
@@ -204,7 +206,7 @@ func plainCell(cell string) string {
 	return cell
 }
 
-// isSpace reports whether people see no mark where a character is.
+// isSpace reports whether a character is displayed as empty space.
 func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || r == '\u200b' || r == '\u2060' || r == '\ufeff'
 }

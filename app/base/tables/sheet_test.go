@@ -22,7 +22,7 @@ const (
 	emptyXML   = `<worksheet><sheetData><row r="1"><c r="A1" s="1"/></row></sheetData></worksheet>`
 )
 
-// book is an .xlsx file by the names of its parts; some have a usual text.
+// book makes an .xlsx file from its parts by name; some have a default text.
 func book(t testing.TB, sheet string, parts map[string]string) []byte {
 	t.Helper()
 	all := map[string]string{
@@ -48,8 +48,8 @@ func book(t testing.TB, sheet string, parts map[string]string) []byte {
 	return b.Bytes()
 }
 
-// read returns a sheet as text: a line for each row, cells with a bar between them, and what
-// is wrong.
+// read returns a sheet as text: one line per row, cells separated by a bar, and the
+// errors.
 func read(data []byte) string {
 	s := ReadSheet(data, false, 1000)
 	lines := []string{strings.Join(s.Columns, "|")}
@@ -75,17 +75,17 @@ func TestWorkbooksAreReadAsPeopleSeeThem(t *testing.T) {
 		{"booleans", `<row r="2"><c r="A2" t="b"><v>1</v></c><c r="B2" t="b"><v>0</v></c></row>`, nil, "2 TRUE|FALSE"},
 		{"dates", `<row r="2"><c r="A2" s="1"><v>46355</v></c><c r="B2" s="2"><v>46355.5</v></c></row><row r="3"><c r="A3" s="2"><v>0.25</v></c><c r="B3" s="3"><v>46355</v></c></row>`, nil, "2 2026-11-29|2026-11-29T12:00:00\n3 06:00:00|46355"},
 		{"dates of a Mac", `<row r="2"><c r="A2" s="1"><v>44893</v></c><c r="B2" t="d"><v>2026-11-29</v></c></row>`, date1904, "2 2026-11-29|2026-11-29"},
-		{"dates before March 1900", `<row r="2"><c r="A2" s="1"><v>59</v></c></row>`, nil, "2 \nline 2: cell A2 is no date that can be read: format it as text"},
+		{"dates before March 1900", `<row r="2"><c r="A2" s="1"><v>59</v></c></row>`, nil, "2 \nline 2: cell A2 is not a readable date: format it as text"},
 		{"a formula without a result", `<row r="2"><c r="A2"><f>1+1</f></c></row>`, nil, "2 \nline 2: cell A2 has a formula without a result: open the file in Excel or LibreOffice and save it again"},
 		{"an error", `<row r="2"><c r="A2" t="e"><f>1/0</f><v>#DIV/0!</v></c></row>`, nil, "2 \nline 2: cell A2 has the error #DIV/0!"},
 		{"merged cells", `</sheetData><mergeCells><mergeCell ref="A2:A3"/></mergeCells><sheetData>`, nil, "the cells A2:A3 are merged: unmerge them, and give each row its value"},
-		{"a text that is not there", `<row r="2"><c r="A2" t="s"><v>9</v></c></row>`, nil, "2 \nline 2: cell A2 names a text that the file does not have"},
-		{"a second sheet", "", map[string]string{"xl/worksheets/sheet3.xml": `<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet>`}, `the sheets "First" and "Third" both have cells: leave one of them`},
+		{"a text that is not there", `<row r="2"><c r="A2" t="s"><v>9</v></c></row>`, nil, "2 \nline 2: cell A2 refers to a text that is missing from the file"},
+		{"a second sheet", "", map[string]string{"xl/worksheets/sheet3.xml": `<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet>`}, `the sheets "First" and "Third" both have cells: keep only one`},
 		{"no styles and texts", `<row r="2"><c r="A2" s="1"><v>5</v></c></row>`, map[string]string{"xl/styles.xml": "", "xl/sharedStrings.xml": ""}, "5"},
 		{"too many cells", strings.Repeat(`<row><c r="XFD1" t="b"><v>1</v></c></row>`, 200), nil, "the table has more than 2000000 cells"},
 		{"a bomb", strings.Repeat(" ", maxPart), nil, "the workbook has more than 32.0 MiB in xl/worksheets/sheet1.xml; save the table as CSV"},
 		{"broken XML", "<row", nil, "this is a damaged .xlsx file, or another kind of file (XML syntax error"},
-		{"a document of another program", "", map[string]string{"xl/workbook.xml": ""}, "this is no Excel workbook (.xlsx); save the table as .xlsx or CSV"},
+		{"a document of another program", "", map[string]string{"xl/workbook.xml": ""}, "this is not an Excel workbook (.xlsx); save the table as .xlsx or CSV"},
 	} {
 		top := head
 		if tt.name == "too many cells" {
@@ -100,12 +100,12 @@ func TestWorkbooksAreReadAsPeopleSeeThem(t *testing.T) {
 func TestSheetsOfTextSayWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "\nthe table is empty: its first line names the settings",
-		"\xd0\xcf\x11\xe0":         "\nthis is an old Excel file (.xls), or one with a password; save the table as .xlsx or CSV",
-		"a,b\n1\n2,3\n":            "a|b\n2 \n3 2|3\nline 2: the line has 1 cell, the first line names 2; it may have broken off",
-		"a,b\n1,2,3\n":             "a|b\n2 \nline 2: the line has 3 cells, the first line names 2; put a cell with a separator in quotes",
+		"\xd0\xcf\x11\xe0":         "\nthis is an old Excel file (.xls) or password-protected; save the table as .xlsx or CSV",
+		"a,b\n1\n2,3\n":            "a|b\n2 \n3 2|3\nline 2: the line has 1 cell, but the first line names 2; it might be truncated",
+		"a,b\n1,2,3\n":             "a|b\n2 \nline 2: the line has 3 cells, but the first line names 2; quote cells that contain a separator",
 		"a,,b\n1,,3\n":             "a||b\n2 1||3",
-		"a,,b\n1,2,3\n4,5,6\n":     "a||b\n2 1|2|3\n3 4|5|6\nline 1: column 2 has no name, but cells, as in line 2: name a setting, or remove the column",
-		"a,a\n1,2\n":               "a|a\n2 1|2\nline 1: the column \"a\" is there twice",
+		"a,,b\n1,2,3\n4,5,6\n":     "a||b\n2 1|2|3\n3 4|5|6\nline 1: column 2 has cells but no name (see line 2): name a setting, or remove the column",
+		"a,a\n1,2\n":               "a|a\n2 1|2\nline 1: the column \"a\" occurs twice",
 		"SEP=;\na;b\n1,5;2\n":      "a|b\n3 1,5|2",
 		"\"sep=\t\"\r\na\tb\n1\t":  "a|b\n3 1|",
 		"a;\"b;c\"\n\"x\n;y\";“z”": "a|b;c\n2 x\n;y|z",
@@ -114,8 +114,8 @@ func TestSheetsOfTextSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// FuzzReadSheet requires of any file that it becomes rows with a cell for each column, or
-// sentences.
+// FuzzReadSheet checks that any file yields either rows with a cell for each column, or
+// error sentences.
 func FuzzReadSheet(f *testing.F) {
 	f.Add([]byte("a;b\r\n1,5;\"x\"\"\"\r\n;\r\n"))
 	f.Add([]byte("\xff\xfea\x00\t\x00b\x00"))

@@ -1,8 +1,8 @@
-// Package tables reads text files of columns as programs write them: separated by
-// commas, tabs, semicolons or blanks, with or without a header, with comments. It
-// thins series of numbers for drawing and sorts tables by pages, in memory that does
-// not grow with the file. Sheet is a table that people save from a spreadsheet, as text
-// or as a workbook, which is read whole.
+// Package tables reads text files of columns as programs write them: separated by commas,
+// tabs, semicolons or blanks, with or without a header, with comments. It thins series of
+// numbers for drawing and sorts tables by page, in memory that does not grow with the
+// file. Sheet is a table saved from a spreadsheet, as text or as a workbook, which is
+// read whole.
 package tables
 
 import (
@@ -15,15 +15,15 @@ import (
 	"strings"
 )
 
-// Bounds of what is read.
+// Limits of a table.
 const (
 	MaxColumns = 1000
-	maxRecord  = 1 << 20 // bytes of a row
+	maxRecord  = 1 << 20 // bytes per row
 	bufferSize = 128 << 10
 )
 
-// Error says why a file can't be read as a table, in words for its user. They
-// complete a sentence that begins with the file's name.
+// Error says why a file can't be read as a table, in words for its user. It completes a
+// sentence that starts with the file's name.
 type Error string
 
 func (e Error) Error() string { return string(e) }
@@ -37,24 +37,24 @@ type Table struct {
 	file     io.ReaderAt
 	size     int64
 	complete bool
-	sep      byte // blank stands for any number of blanks
+	sep      byte // blank means any number of blanks
 	begin    Position
 	isXVG    bool
-	held     int // numbers of a series that are kept in memory
+	held     int // limit of the numbers of a series kept in memory
 }
 
 const blank = ' '
 
-// Position is where a row begins.
+// Position is the start of a row.
 type Position struct {
 	Offset int64 // in the file
 	Row    int64 // from 0
 	line   int64 // from 1; 0 if unknown
 }
 
-// Open reads the head of a file of this size. Its name hints at the separator. A
-// last line without an end counts only if the file is complete. A file without rows
-// has no columns.
+// Open reads the head of a file of this size. Its name hints at the separator. A last
+// line without a line end counts only if the file is complete. A file without rows has no
+// columns.
 func Open(file io.ReaderAt, size int64, name string, complete bool) (*Table, error) {
 	t := &Table{file: file, size: size, complete: complete, isXVG: path.Ext(name) == ".xvg", held: maxHeld}
 	h, err := t.readHead()
@@ -65,7 +65,7 @@ func Open(file io.ReaderAt, size int64, name string, complete bool) (*Table, err
 	cells := t.split(h.first, nil)
 	t.begin = h.begin
 	if len(cells) > MaxColumns {
-		return nil, errorf("has %d columns; at most %d are read", len(cells), MaxColumns)
+		return nil, errorf("has %d columns; at most %d are supported", len(cells), MaxColumns)
 	}
 	if isHeader(cells) {
 		t.Columns = texts(cells)
@@ -81,8 +81,8 @@ func Open(file io.ReaderAt, size int64, name string, complete bool) (*Table, err
 type head struct {
 	first, second []byte // rows
 	begin, next   Position
-	comment       []byte            // the last before the first row
-	legends       map[string]string // of a .xvg, by what they name
+	comment       []byte            // the last one before the first row
+	legends       map[string]string // of an .xvg file, by what they name
 }
 
 func (t *Table) readHead() (h head, err error) {
@@ -106,7 +106,7 @@ func (t *Table) readHead() (h head, err error) {
 	return h, r.Err()
 }
 
-// addLegend reads a line of a .xvg such as `@ s0 legend "Rg"`.
+// addLegend reads a line of an .xvg file such as `@ s0 legend "Rg"`.
 func (h *head) addLegend(line string) {
 	rest, isCommand := strings.CutPrefix(line, "@")
 	what, text, _ := strings.Cut(rest, `"`)
@@ -121,8 +121,8 @@ func (h *head) addLegend(line string) {
 	h.legends[fields[0]] = text
 }
 
-// names returns the names of columns that have no header: those of a .xvg's
-// legends, or those in the last comment if it has as many.
+// names returns the names of columns without a header: from the legends of an .xvg file,
+// or from the last comment if it has as many cells.
 func (h *head) names(t *Table, columns int) []string {
 	names := make([]string, columns)
 	if columns > 0 {
@@ -137,8 +137,8 @@ func (h *head) names(t *Table, columns int) []string {
 	return names
 }
 
-// separator guesses what separates the cells: the first separator that cuts both
-// of the first rows into equally many.
+// separator guesses the separator of the cells: the first one that splits both of the
+// first rows into the same number of cells.
 func separator(extension string, first, second []byte) byte {
 	extension = strings.ToLower(extension)
 	if extension == ".tsv" || extension == ".tab" {
@@ -162,7 +162,7 @@ func separator(extension string, first, second []byte) byte {
 	return blank
 }
 
-// isHeader reports whether cells name columns: they are texts, none a number.
+// isHeader reports whether cells are column names: texts, and no numbers.
 func isHeader(cells [][]byte) bool {
 	named := false
 	for _, c := range cells {
@@ -183,7 +183,7 @@ func texts(cells [][]byte) []string {
 	return all
 }
 
-// unique gives every column a name of its own: its number, if it has none.
+// unique makes all column names distinct. A column without a name gets its number.
 func unique(names []string) []string {
 	taken := map[string]bool{}
 	for i, name := range names {

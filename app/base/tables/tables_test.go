@@ -93,7 +93,7 @@ func TestNumbers(t *testing.T) {
 	}
 	for _, text := range []string{"a", "0x10", "1_000", "1,5", "1 2", "dd", "d1", "12:30", "0x1p-2"} {
 		if v, ok := Number([]byte(text)); ok {
-			t.Errorf("%q is taken for %v", text, v)
+			t.Errorf("%q is parsed as %v", text, v)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	for want, text := range map[string]string{
 		"has a row of more than 1048576 bytes at line 3": "x,y\n1,2\n" + long + ",1\n",
 		"has a row of more than 1048576 bytes at line 2": "x,y\n\"" + strings.Repeat("a\n", maxRecord/2) + "\n",
-		"has 1001 columns; at most 1000 are read":        strings.Repeat("1,", 1000) + "1\n",
+		"has 1001 columns; at most 1000 are supported":   strings.Repeat("1,", 1000) + "1\n",
 		`has "b" in line 4 of the column "y"`:            "x,y\n1,2\n# comment\n3,b\n",
 		`has "c" in line 2 of the column "x"`:            "x,y\nc,2\n",
 	} {
@@ -118,7 +118,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// wave is a series with a peak, a hole and a column that is no number.
+// wave is a series with a peak, a gap and a column that holds no numbers.
 func wave(rows int) string {
 	var b strings.Builder
 	b.WriteString("time,rg,name,other\n")
@@ -160,8 +160,8 @@ func TestSeriesAreThinned(t *testing.T) {
 
 var equalNaN = gocmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })
 
-// TestPointsOfTheLargestTrianglesAreKept compares with the algorithm (LTTB) as it is
-// described, which was run on these series with all in memory.
+// TestPointsOfTheLargestTrianglesAreKept compares with results of the algorithm (LTTB) as
+// published, which was run on these series in memory.
 func TestPointsOfTheLargestTrianglesAreKept(t *testing.T) {
 	for _, tt := range []struct {
 		text string
@@ -210,7 +210,7 @@ func TestRowsWithoutAxisAreLeftOut(t *testing.T) {
 	}
 }
 
-// pageOf returns a page in an order, nil for that of the file.
+// pageOf returns a page in an order; nil means file order.
 func pageOf(t testing.TB, table *Table, numeric []bool, by *Order, mark *Mark, limit int) (*Page, error) {
 	if by == nil {
 		return table.Page(t.Context(), numeric, mark, limit)
@@ -218,7 +218,7 @@ func pageOf(t testing.TB, table *Table, numeric []bool, by *Order, mark *Mark, l
 	return table.Sorted(t.Context(), numeric, *by, mark, limit)
 }
 
-// TestPagesAreAllRowsInOrder compares pages with a sort of everything.
+// TestPagesAreAllRowsInOrder compares pages with a sort of the whole table.
 func TestPagesAreAllRowsInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
@@ -247,7 +247,7 @@ func TestPagesAreAllRowsInOrder(t *testing.T) {
 		t.Fatalf("%v, %v", numeric, err)
 	}
 	sign := map[bool]int{true: 1, false: -1}
-	last := func(empty, other bool, order int) int { // rows without a value are last
+	last := func(empty, other bool, order int) int { // rows without a value come last
 		switch {
 		case empty != other:
 			return sign[empty]
@@ -267,14 +267,14 @@ func TestPagesAreAllRowsInOrder(t *testing.T) {
 	}{
 		"file":   {nil, func(a, b row) int { return 0 }},
 		"score":  {&Order{Column: 1, Numeric: true}, byScore(1)},
-		"-score": {&Order{Column: 1, Numeric: true, Falling: true}, byScore(-1)},
-		"-name":  {&Order{Column: 2, Falling: true}, func(a, b row) int { return last(a.name == "", b.name == "", cmp.Compare(b.name, a.name)) }},
+		"-score": {&Order{Column: 1, Numeric: true, Descending: true}, byScore(-1)},
+		"-name":  {&Order{Column: 2, Descending: true}, func(a, b row) int { return last(a.name == "", b.name == "", cmp.Compare(b.name, a.name)) }},
 	} {
 		want := slices.Clone(rows)
 		slices.SortStableFunc(want, tt.compare)
 		for _, limit := range []int{1, 7, 1000, 1001} {
 			if limit == 1 && tt.by != nil {
-				continue // takes long
+				continue // takes too long
 			}
 			got := 0
 			for mark := (*Mark)(nil); ; {
@@ -338,7 +338,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// FuzzCSV writes cells with the standard library and reads them again.
+// FuzzCSV writes cells with the standard library and reads them back.
 func FuzzCSV(f *testing.F) {
 	f.Add("a", "b,c", "d\"e\nf", "")
 	f.Add("x", "# y", "1", ";")
@@ -363,7 +363,7 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// FuzzRows reads any bytes as a table, in every way.
+// FuzzRows reads any bytes as a table, by every method.
 func FuzzRows(f *testing.F) {
 	f.Add([]byte("x,y\n1,2\n"), "a.csv", false)
 	f.Add([]byte("@ s0 legend \"a\"\n0 1\n\"\n"), "a.xvg", true)
@@ -393,7 +393,7 @@ func FuzzRows(f *testing.F) {
 		must.Equal(t, "rows in pages", paged, len(rows))
 		sorted, err := table.Sorted(t.Context(), numeric, Order{Numeric: numeric[0]}, nil, len(rows)+1)
 		if err != nil || len(sorted.Rows) != len(rows) {
-			t.Errorf("%d rows sorted, %d as they are, %v", len(sorted.Rows), len(rows), err)
+			t.Errorf("%d rows sorted, %d in file order, %v", len(sorted.Rows), len(rows), err)
 		}
 		if _, err := json.Marshal(sorted.Rows); err != nil {
 			t.Error(err)
@@ -437,7 +437,7 @@ func BenchmarkSeries(b *testing.B) {
 func BenchmarkPage(b *testing.B) {
 	text := table1e6()
 	numeric := []bool{true, true, true, true, true, false}
-	for name, by := range map[string]*Order{"file": nil, "number": {Column: 3, Numeric: true, Falling: true}, "text": {Column: 5}} {
+	for name, by := range map[string]*Order{"file": nil, "number": {Column: 3, Numeric: true, Descending: true}, "text": {Column: 5}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

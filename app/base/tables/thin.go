@@ -5,27 +5,27 @@ import (
 	"math"
 )
 
-// maxHeld is how many numbers of a series are kept in memory. Of a longer one, the
-// file is read three times.
+// maxHeld limits how many numbers of a series are kept in memory. For a longer series,
+// the file is read three times.
 const maxHeld = 4 << 20
 
-// checkEvery is how many rows are read between two looks at the context.
+// checkEvery is how many rows are read between two checks of the context.
 const checkEvery = 4096
 
-// Series is columns of numbers, thinned for drawing.
+// Series holds columns of numbers, thinned for drawing.
 type Series struct {
 	Columns []string    // the first is the axis
-	Rows    int64       // with a number in the first column, before they were thinned
-	Values  [][]float64 // by column; NaN where there is no number
+	Rows    int64       // with a number in the first column, before thinning
+	Values  [][]float64 // by column; NaN where the cell has no number
 }
 
-// Thin returns columns of numbers, the first of which is the axis, with at most so
-// many points, at least 3. It chooses rows by the largest triangle with three
-// buckets (Steinarsson 2013): the rows are divided into buckets of equal length, and
-// of each the row is kept that spans the largest triangles with the row kept before
-// and the average of the next bucket. The triangles of several columns are added,
-// each relative to the range of its column. Only columns behind the first strict ones may
-// hold other texts; they are then left out.
+// Thin returns columns of numbers, the first of which is the axis, with at most this many
+// points, which must be at least 3. It uses the largest-triangle-three-buckets algorithm
+// (Steinarsson 2013): the rows are divided into buckets of equal length, and in each
+// bucket it keeps the row that spans the largest triangles with the previously kept row
+// and the average of the next bucket. The triangles of several columns are added, each
+// relative to the range of its column. Only columns after the first strict ones can hold
+// other texts; they are then omitted.
 func (t *Table) Thin(ctx context.Context, columns []int, strict, points int) (*Series, error) {
 	s := &source{t: t, ctx: ctx, columns: columns, strict: strict}
 	if err := s.measure(); err != nil {
@@ -42,7 +42,7 @@ func (t *Table) Thin(ctx context.Context, columns []int, strict, points int) (*S
 	return out, nil
 }
 
-// source gives the rows of a series as often as they are asked for.
+// source provides the rows of a series repeatedly.
 type source struct {
 	t       *Table
 	ctx     context.Context
@@ -56,7 +56,7 @@ type source struct {
 	spills bool
 }
 
-// measure reads the file: it counts the rows, finds the range of each column and
+// measure reads the file: it counts the rows, determines the range of each column and
 // checks that the cells are numbers.
 func (s *source) measure() error {
 	n := len(s.columns)
@@ -78,8 +78,8 @@ func (s *source) measure() error {
 	return err
 }
 
-// pieceRows is how many rows are held in one piece: a slice that grows would be
-// copied again and again.
+// pieceRows is how many rows are stored per piece: a growing slice would be copied
+// repeatedly.
 const pieceRows = 8192
 
 func (s *source) holdRow(row []float64) {
@@ -101,7 +101,7 @@ func or(v, instead float64) float64 {
 	return v
 }
 
-// readRows parses the rows that have a number on the axis.
+// readRows parses the rows that have a number in the axis column.
 func (s *source) readRows(wrong []bool, visit func(row []float64)) error {
 	r := s.t.rows(s.t.begin)
 	row := make([]float64, len(s.columns))
@@ -181,7 +181,7 @@ type thinner struct {
 	points int64
 	kept   [][]float64 // by column
 
-	sums   []float64 // by bucket and column; then the averages
+	sums   []float64 // by bucket and column; finally the averages
 	counts []int32
 }
 
@@ -205,8 +205,7 @@ func (t *thinner) keepRow(row []float64) {
 	}
 }
 
-// bucket returns the bucket of a row. The first and the last row are buckets of
-// their own.
+// bucket returns the bucket of a row. The first and the last row have their own buckets.
 func (t *thinner) bucket(row int64) int64 {
 	switch {
 	case row == 0:
@@ -217,7 +216,7 @@ func (t *thinner) bucket(row int64) int64 {
 	return 1 + (row-1)*(t.points-2)/(t.rows-2)
 }
 
-// average takes the average of every bucket and column, NaN where there is none.
+// average computes the average of every bucket and column, NaN if there is none.
 func (t *thinner) average() error {
 	n := int64(len(t.columns))
 	t.sums, t.counts = make([]float64, t.points*n), make([]int32, t.points*n)
@@ -271,8 +270,8 @@ func (t *thinner) choose() error {
 	return err
 }
 
-// area adds the triangles of all columns. A column without a number at one of the
-// corners has none.
+// area returns the sum of the triangles of all columns. A column without a number at one
+// of the corners adds nothing.
 func (t *thinner) area(a, b, c []float64) float64 {
 	sum := 0.0
 	for i := 1; i < len(b); i++ {

@@ -18,10 +18,10 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Bounds of the files of a workbook, unpacked.
+// Limits of the unpacked files in a workbook.
 const (
-	maxPart = 32 << 20 // of one with cells or their texts
-	maxHead = 4 << 20  // of one with names or formats
+	maxPart = 32 << 20 // for a file with cells or their texts
+	maxHead = 4 << 20  // for a file with names or formats
 )
 
 func isZip(data []byte) bool { return bytes.HasPrefix(data, []byte("PK\x03\x04")) }
@@ -30,8 +30,8 @@ func isZip(data []byte) bool { return bytes.HasPrefix(data, []byte("PK\x03\x04")
 type workbook struct {
 	files   *zip.Reader
 	strings []string
-	formats []bool // whether the cells of a style are dates
-	from    int    // days from the first of 1900 to the day 1 of dates
+	formats []bool // whether cells with a style are dates
+	from    int    // days from the first of 1900 to day 1 of dates
 }
 
 // readWorkbook reads the only visible sheet of a workbook that has cells.
@@ -47,7 +47,7 @@ func (s *Sheet) readWorkbook(data []byte, most int) {
 	}
 }
 
-// errFull says that no more rows are read.
+// errFull means that no more rows are read.
 var errFull = errors.New("full")
 
 func (s *Sheet) readSheets(b *workbook, most int) error {
@@ -59,7 +59,7 @@ func (s *Sheet) readSheets(b *workbook, most int) error {
 	for i, part := range parts {
 		err := b.sheet(part.path, func(row sheetRow) error {
 			if used >= 0 && used != i {
-				return errorf("the sheets %q and %q both have cells: leave one of them", parts[used].name, part.name)
+				return errorf("the sheets %q and %q both have cells: keep only one", parts[used].name, part.name)
 			}
 			used = i
 			s.addWritten(row)
@@ -75,7 +75,7 @@ func (s *Sheet) readSheets(b *workbook, most int) error {
 	return nil
 }
 
-// addWritten adds a row whose last cells may not be written.
+// addWritten adds a row, whose last cells can be missing.
 func (s *Sheet) addWritten(row sheetRow) {
 	if row.wrong != "" {
 		s.rejectf(row.number, "%s", row.wrong)
@@ -90,7 +90,7 @@ func (s *Sheet) addWritten(row sheetRow) {
 // sheetPart is a sheet of a workbook.
 type sheetPart struct{ name, path string }
 
-// openSheets reads what all sheets share, and returns those that people see.
+// openSheets reads the data that all sheets share, and returns the visible sheets.
 func (b *workbook) openSheets() ([]sheetPart, error) {
 	var book struct {
 		Properties struct {
@@ -100,7 +100,7 @@ func (b *workbook) openSheets() ([]sheetPart, error) {
 			Name  string `xml:"name,attr"`
 			State string `xml:"state,attr"`
 			ID    string `xml:"http://schemas.openxmlformats.org/officeDocument/2006/relationships id,attr"`
-			Other string `xml:"http://purl.oclc.org/ooxml/officeDocument/relationships id,attr"` // of the strict format
+			Other string `xml:"http://purl.oclc.org/ooxml/officeDocument/relationships id,attr"` // in the strict format
 		} `xml:"sheets>sheet"`
 	}
 	var related struct {
@@ -112,7 +112,7 @@ func (b *workbook) openSheets() ([]sheetPart, error) {
 	}
 	err := errors.Join(b.decode("xl/workbook.xml", &book), b.decode("xl/_rels/workbook.xml.rels", &related))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errorf("this is no Excel workbook (.xlsx); save the table as .xlsx or CSV")
+		return nil, errorf("this is not an Excel workbook (.xlsx); save the table as .xlsx or CSV")
 	}
 	if err != nil {
 		return nil, err
@@ -133,14 +133,14 @@ func (b *workbook) openSheets() ([]sheetPart, error) {
 		}
 	}
 	for _, err := range []error{b.readStrings(), b.readStyles()} {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // not all workbooks have these
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // these are optional
 			return nil, err
 		}
 	}
 	return parts, nil
 }
 
-// partOf returns the name of a file that the workbook names.
+// partOf returns the path of a file to which the workbook refers.
 func partOf(target string) string {
 	if absolute, ok := strings.CutPrefix(target, "/"); ok {
 		return absolute
@@ -148,7 +148,7 @@ func partOf(target string) string {
 	return path.Join("xl", target)
 }
 
-// decode reads a whole file of the workbook.
+// decode decodes a whole file of the workbook.
 func (b *workbook) decode(name string, into any) error {
 	return b.readPart(name, maxHead, func(d *xml.Decoder) error { return d.Decode(into) })
 }
@@ -159,7 +159,7 @@ func (b *workbook) readPart(name string, most int64, read func(*xml.Decoder) err
 	if err != nil {
 		return err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // opened only for reading
 	bounded := &io.LimitedReader{R: f, N: most}
 	err = read(xml.NewDecoder(bounded))
 	if bounded.N == 0 {
@@ -168,7 +168,7 @@ func (b *workbook) readPart(name string, most int64, read func(*xml.Decoder) err
 	return err
 }
 
-// richText is a text, with formats or without.
+// richText is a text with or without formatting.
 type richText struct {
 	Text string `xml:"t"`
 	Runs []struct {
@@ -206,7 +206,7 @@ func (b *workbook) readStrings() error {
 	})
 }
 
-// eachElement calls do with the beginning of each element, which it may read.
+// eachElement calls do with the start of each element, which it can decode.
 func eachElement(d *xml.Decoder, do func(*xml.StartElement) error) error {
 	for {
 		token, err := d.Token()
@@ -231,7 +231,7 @@ type sheetRow struct {
 	wrong  string
 }
 
-// cell is one as it is written.
+// cell is a cell as in the file.
 type cell struct {
 	Place   string   `xml:"r,attr"`
 	Type    string   `xml:"t,attr"`
@@ -291,7 +291,7 @@ func attribute(start *xml.StartElement, name string) string {
 	return ""
 }
 
-// placeCell puts a cell at its place in its row.
+// placeCell puts a cell in its column of the row.
 func (b *workbook) placeCell(row *sheetRow, c *cell) {
 	at := len(row.cells)
 	if c.Place != "" {
@@ -314,7 +314,8 @@ func (b *workbook) placeCell(row *sheetRow, c *cell) {
 	row.cells[at] = text
 }
 
-// columnOf returns the column of a place such as AB12, from 0. Sheets have 16,384.
+// columnOf returns the column of a cell reference such as AB12, from 0. Sheets have
+// 16,384 columns.
 func columnOf(place string) (n int) {
 	for _, r := range place {
 		if r < 'A' || r > 'Z' || n > 16384 {
@@ -325,7 +326,8 @@ func columnOf(place string) (n int) {
 	return min(max(n, 1), 16384) - 1
 }
 
-// cellText returns what people see in a cell, a date as ISO 8601 has it and a number with a point.
+// cellText returns the displayed text of a cell, but dates in ISO 8601 and numbers with a
+// decimal point.
 func (b *workbook) cellText(c *cell) (string, error) {
 	value := c.Value
 	switch {
@@ -341,13 +343,13 @@ func (b *workbook) cellText(c *cell) (string, error) {
 		if n, err := strconv.Atoi(value); err == nil && n >= 0 && n < len(b.strings) {
 			return b.strings[n], nil
 		}
-		return "", errors.New("names a text that the file does not have")
+		return "", errors.New("refers to a text that is missing from the file")
 	case c.Type == "b":
 		return map[string]string{"0": "FALSE", "1": "TRUE"}[value], nil
 	}
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return "", errors.New("is no number")
+		return "", errors.New("is not a number")
 	}
 	if c.Style >= 0 && c.Style < len(b.formats) && b.formats[c.Style] {
 		return b.date(v)

@@ -1,5 +1,5 @@
-// Package tomltree reads TOML into a tree that keeps lines, the order of keys
-// and the digits of numbers, and records every error with its line.
+// Package tomltree reads TOML into a tree that preserves lines, the order of keys and the
+// digits of numbers, and records every error with its line.
 package tomltree
 
 import (
@@ -8,10 +8,10 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Node is a TOML value with the line on which it stands, its keys in the
-// order of the file and its numbers as written.
+// Node is a TOML value with its line number, its keys in file order and its numbers as
+// written.
 type Node struct {
-	Kind    strictjson.Kind // Null: a value that does not exist in JSON, such as a date or inf
+	Kind    strictjson.Kind // Null means a value that JSON does not have, such as a date or inf
 	Line    int
 	Text    string // of a string, number or boolean, as in strictjson.Value
 	Items   []*Node
@@ -25,7 +25,7 @@ type Member struct {
 	Value *Node
 }
 
-// Member returns the value of a key, nil if there is none.
+// Member returns the value of a key, or nil if there is none.
 func (n *Node) Member(name string) *Node {
 	if n == nil {
 		return nil
@@ -100,7 +100,7 @@ func (n *Node) At(path []string) *Node {
 	return n
 }
 
-// Int returns a whole number, 0 if the value is none.
+// Int returns an integer, or 0 if the value is not one.
 func (n *Node) Int() int64 {
 	i, err := strconv.ParseInt(n.Text, 10, 64)
 	if n.Kind != strictjson.Number || err != nil {
@@ -109,16 +109,16 @@ func (n *Node) Int() int64 {
 	return i
 }
 
-// Float returns a number, 0 if the value is none.
+// Float returns a number, or 0 if the value is not one.
 func (n *Node) Float() float64 {
 	if n == nil || n.Kind != strictjson.Number {
 		return 0
 	}
-	f, _ := strconv.ParseFloat(n.Text, 64) // the parser knows that it is one
+	f, _ := strconv.ParseFloat(n.Text, 64) // already validated by the parser
 	return f
 }
 
-// LastLine returns the line on which the last part of the value begins.
+// LastLine returns the line on which the last part of the value starts.
 func (n *Node) LastLine() int {
 	last := n.Line
 	for _, item := range n.Items {

@@ -14,7 +14,7 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Parse reads a file. A text that is not TOML gives a Reader without a Root.
+// Parse reads a file. If the text is not TOML, it returns a Reader without a Root.
 func Parse(text []byte) *Reader {
 	root := &Node{Kind: strictjson.Object, Line: 1}
 	r := &Reader{}
@@ -25,11 +25,11 @@ func Parse(text []byte) *Reader {
 		}
 	}
 	if i := invalidUTF8(text); i >= 0 {
-		r.Mistakef(p.lineOf(i), "the text is not valid UTF-8")
+		r.Errorf(p.lineOf(i), "the text is not valid UTF-8")
 		return r
 	}
 	if !p.parse(text) {
-		r.mistakes = r.mistakes[len(r.mistakes)-1:] // the rest follows from this one
+		r.mistakes = r.mistakes[len(r.mistakes)-1:] // earlier errors are consequences of this one
 		return r
 	}
 	if len(r.mistakes) == 0 {
@@ -45,17 +45,17 @@ type parser struct {
 	toml     unstable.Parser
 	newlines []int // offsets
 	tree     *Node
-	headed   map[*Node]bool // tables that a [header] has opened
+	headed   map[*Node]bool // tables opened by a [header]
 }
 
-// lineOf returns the line, from 1, of a byte of the text.
+// lineOf returns the line number, from 1, of a byte of the text.
 func (p *parser) lineOf(offset int) int {
 	n, _ := slices.BinarySearch(p.newlines, offset)
 	return n + 1
 }
 
-// parse walks the expressions of the file: headers move the current table,
-// pairs are put into it. It reports whether the text is TOML.
+// parse processes the expressions of the file: headers change the current table, pairs
+// are added to it. It reports whether the text is TOML.
 func (p *parser) parse(text []byte) bool {
 	p.toml.Reset(text)
 	table := p.tree
@@ -74,14 +74,14 @@ func (p *parser) parse(text []byte) bool {
 	case err == nil:
 		return true
 	case errors.As(err, &fault) && len(fault.Highlight) > 0:
-		p.Mistakef(p.lineOf(int(p.toml.Range(fault.Highlight).Offset)), "this is not TOML: %s", fault.Message)
+		p.Errorf(p.lineOf(int(p.toml.Range(fault.Highlight).Offset)), "this is not TOML: %s", fault.Message)
 	default:
-		p.Mistakef(len(p.newlines)+1, "this is not TOML: %v", err)
+		p.Errorf(len(p.newlines)+1, "this is not TOML: %v", err)
 	}
 	return false
 }
 
-// verify has the library decode the file as well: it knows every rule on
+// verify also decodes the file with the library, which knows every rule about
 // redefinition. The parser reports the common violations with both lines.
 func (p *parser) verify(text []byte) {
 	var all map[string]any
@@ -94,7 +94,7 @@ func (p *parser) verify(text []byte) {
 	if errors.As(err, &fault) {
 		line, _ = fault.Position()
 	}
-	p.Mistakef(max(line, 1), "this is not TOML: %s", strings.TrimPrefix(err.Error(), "toml: "))
+	p.Errorf(max(line, 1), "this is not TOML: %s", strings.TrimPrefix(err.Error(), "toml: "))
 }
 
 type keyPart struct {
@@ -110,8 +110,8 @@ func (p *parser) keys(n *unstable.Node) []keyPart {
 	return keys
 }
 
-// descend returns the table under keys and makes missing ones. Of an array of
-// tables it takes the last.
+// descend returns the table under keys and creates missing ones. In an array of tables it
+// uses the last.
 func (p *parser) descend(t *Node, keys []keyPart) *Node {
 	for _, k := range keys {
 		next := t.Member(k.name)
@@ -123,7 +123,7 @@ func (p *parser) descend(t *Node, keys []keyPart) *Node {
 			next = next.Items[len(next.Items)-1]
 		}
 		if next.Kind != strictjson.Object {
-			p.Mistakef(k.line, "%q is no table: line %d gives it another value", k.name, next.Line)
+			p.Errorf(k.line, "%q is not a table: line %d gives it another value", k.name, next.Line)
 			return &Node{Kind: strictjson.Object, Line: k.line}
 		}
 		t = next
@@ -135,7 +135,7 @@ func (p *parser) openTable(n *unstable.Node) *Node {
 	keys := p.keys(n)
 	t := p.descend(p.tree, keys)
 	if last := keys[len(keys)-1]; p.headed[t] {
-		p.Mistakef(last.line, "[%s] is there twice, first at line %d: put all its keys under one", last.name, t.Line)
+		p.Errorf(last.line, "[%s] is defined twice, first on line %d: put all its keys under one", last.name, t.Line)
 	}
 	if !p.headed[t] && len(t.Members) == 0 {
 		t.Line = keys[len(keys)-1].line
@@ -155,7 +155,7 @@ func (p *parser) openItem(n *unstable.Node) *Node {
 	}
 	item := &Node{Kind: strictjson.Object, Line: last.line}
 	if list.Kind != strictjson.Array {
-		p.Mistakef(last.line, "[[%s]] is no list: line %d writes it in another way", last.name, list.Line)
+		p.Errorf(last.line, "[[%s]] is not a list: line %d defines it differently", last.name, list.Line)
 		return item
 	}
 	list.Items = append(list.Items, item)
@@ -168,13 +168,13 @@ func (p *parser) put(t *Node, n *unstable.Node) {
 	last := keys[len(keys)-1]
 	t = p.descend(t, keys[:len(keys)-1])
 	if old := t.Member(last.name); old != nil {
-		p.Mistakef(last.line, "%q is there twice, first at line %d: keep one", last.name, old.Line)
+		p.Errorf(last.line, "%q is defined twice, first on line %d: keep one", last.name, old.Line)
 		return
 	}
 	t.Members = append(t.Members, Member{last.name, last.line, p.value(n.Value(), last.line)})
 }
 
-// value converts a node. line is that of its key, for nodes without one.
+// value converts a node. line is the line of its key, for nodes without a position.
 func (p *parser) value(n *unstable.Node, line int) *Node {
 	if n.Raw.Length > 0 {
 		line = p.lineOf(int(n.Raw.Offset))
@@ -189,7 +189,7 @@ func (p *parser) value(n *unstable.Node, line int) *Node {
 		v.Text = jsonNumber(string(n.Data))
 		if v.Kind = strictjson.Number; v.Text == "" {
 			v.Kind = strictjson.Null
-			p.Mistakef(line, "the number %s is out of range", n.Data)
+			p.Errorf(line, "the number %s is out of range", n.Data)
 		}
 	case unstable.Array:
 		v.Kind = strictjson.Array
@@ -202,12 +202,12 @@ func (p *parser) value(n *unstable.Node, line int) *Node {
 			p.put(v, it.Node())
 		}
 	default:
-		p.Mistakef(line, "write a date or time as text, in quotes: %q", n.Data)
+		p.Errorf(line, "write a date or time as text, in quotes: %q", n.Data)
 	}
 	return v
 }
 
-// jsonNumber converts a TOML number to JSON, "" if JSON has no such number.
+// jsonNumber converts a TOML number to JSON, or returns "" if JSON has no such number.
 func jsonNumber(text string) string {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "_", ""), "+")
 	if len(text) > 1 && text[0] == '0' && strings.ContainsRune("xob", rune(text[1])) {

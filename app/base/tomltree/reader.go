@@ -9,36 +9,36 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Reader gives the values of a tree. Its methods record errors and continue,
-// so that one reading finds every error.
+// Reader returns the values of a tree. Its methods record errors and continue, so that
+// one pass finds every error.
 type Reader struct {
-	Root     *Node // nil: the text is not TOML
-	mistakes []Mistake
+	Root     *Node // nil means that the text is not TOML
+	mistakes []Error
 }
 
-// Mistake is something wrong on a line of the file.
-type Mistake struct {
+// Error is an error on a line of the file.
+type Error struct {
 	Line int // from 1
 	Msg  string
 }
 
-// Mistakef records an error.
-func (r *Reader) Mistakef(line int, format string, args ...any) {
-	r.mistakes = append(r.mistakes, Mistake{line, fmt.Sprintf(format, args...)})
+// Errorf records an error.
+func (r *Reader) Errorf(line int, format string, args ...any) {
+	r.mistakes = append(r.mistakes, Error{line, fmt.Sprintf(format, args...)})
 }
 
-// Noted reports whether an error has been found on these lines.
-func (r *Reader) Noted(first, last int) bool {
-	return slices.ContainsFunc(r.mistakes, func(m Mistake) bool { return first <= m.Line && m.Line <= last })
+// HasErrors reports whether an error was recorded on these lines.
+func (r *Reader) HasErrors(first, last int) bool {
+	return slices.ContainsFunc(r.mistakes, func(m Error) bool { return first <= m.Line && m.Line <= last })
 }
 
-// Mistakes returns what has been noted, in the order of the file.
-func (r *Reader) Mistakes() []Mistake {
-	slices.SortStableFunc(r.mistakes, func(x, y Mistake) int { return cmp.Compare(x.Line, y.Line) })
+// Errors returns the recorded errors, in file order.
+func (r *Reader) Errors() []Error {
+	slices.SortStableFunc(r.mistakes, func(x, y Error) int { return cmp.Compare(x.Line, y.Line) })
 	return slices.Compact(r.mistakes)
 }
 
-// KindName names a kind in words that a scientist understands.
+// KindName names a kind in words for scientists.
 func KindName(k strictjson.Kind) string {
 	return [...]string{
 		strictjson.Null: "nothing", strictjson.Bool: "true or false", strictjson.Number: "a number",

@@ -8,7 +8,7 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Table returns the table under key, nil if there is none.
+// Table returns the table under key, or nil if there is none.
 func (r *Reader) Table(t *Node, key string) *Node {
 	n := t.Member(key)
 	if n == nil || n.Kind != strictjson.Object {
@@ -32,28 +32,28 @@ func (r *Reader) Tables(t *Node, key string) []*Node {
 	return tables
 }
 
-// Text reads a text, "" if there is none.
+// Text returns a text, or "" if there is none.
 func (r *Reader) Text(t *Node, key string) string {
 	n := t.Member(key)
 	if n == nil || n.Kind != strictjson.String {
 		return ""
 	}
 	if strings.ContainsRune(n.Text, 0) {
-		r.Mistakef(n.Line, "%s must not contain a NUL character", key)
+		r.Errorf(n.Line, "%s must not contain a NUL character", key)
 	}
 	return n.Text
 }
 
-// Line reads a text that is shown on one line.
+// Line returns a text that is displayed on one line.
 func (r *Reader) Line(t *Node, key string) string {
 	s := r.Text(t, key)
 	if strings.ContainsAny(s, "\r\n") {
-		r.Mistakef(t.Member(key).Line, "%s must be one line", key)
+		r.Errorf(t.Member(key).Line, "%s must be one line", key)
 	}
 	return s
 }
 
-// Texts reads a list of texts. It has an element for each of the list's items,
+// Texts returns a list of texts. It has an element for each item of the list, and is
 // never nil.
 func (r *Reader) Texts(t *Node, key string) []string {
 	texts := []string{}
@@ -67,38 +67,38 @@ func (r *Reader) Texts(t *Node, key string) []string {
 	return texts
 }
 
-// Flag reads true or false; false if there is neither.
+// Flag returns a boolean, or false if there is none.
 func (r *Reader) Flag(t *Node, key string) bool {
 	n := t.Member(key)
 	return n != nil && n.Kind == strictjson.Bool && n.Text == "true"
 }
 
-// Integer reads a whole number.
+// Integer returns a whole number.
 func (r *Reader) Integer(n *Node, what string) (int64, bool) {
 	if n.Kind != strictjson.Number {
 		return 0, false
 	}
 	i, err := strconv.ParseInt(n.Text, 10, 64)
 	if err != nil {
-		r.Mistakef(n.Line, "%s must be a whole number, got %s", what, n.Text)
+		r.Errorf(n.Line, "%s must be a whole number, got %s", what, n.Text)
 	}
 	return i, err == nil
 }
 
-// Within reads a whole number between two limits.
+// Within returns a whole number between two limits.
 func (r *Reader) Within(n *Node, what string, lowest, highest int64) int64 {
 	i, ok := r.Integer(n, what)
 	if ok && (i < lowest || i > highest) {
-		r.Mistakef(n.Line, "%s must be between %d and %d, got %d", what, lowest, highest, i)
+		r.Errorf(n.Line, "%s must be between %d and %d, got %d", what, lowest, highest, i)
 	}
 	return i
 }
 
-// Expression compiles a regular expression, nil if it is wrong.
+// Expression compiles a regular expression, and returns nil if it is invalid.
 func (r *Reader) Expression(line int, key, text string) *regexp.Regexp {
 	re, err := regexp.Compile(text)
 	if err != nil {
-		r.Mistakef(line, "%s is no regular expression: %s", key, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		r.Errorf(line, "%s is not a valid regular expression: %s", key, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	return re
 }

@@ -7,8 +7,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestValuesAreReadOrTheirMistakesNoted asks for values at and beyond what is
-// allowed.
+// TestValuesAreReadOrTheirMistakesNoted reads values inside and outside the allowed
+// limits.
 func TestValuesAreReadOrTheirMistakesNoted(t *testing.T) {
 	t.Parallel()
 	within := func(r *Reader) any { return r.Within(r.Root.Member("a"), "a", 1, 3) }
@@ -30,8 +30,8 @@ func TestValuesAreReadOrTheirMistakesNoted(t *testing.T) {
 		"b = 5":      {line, "", "[]"},
 	} {
 		r := Parse([]byte(text))
-		if got := fmt.Sprint(tt.read(r)); got != tt.value || fmt.Sprint(r.Mistakes()) != tt.wrong {
-			t.Errorf("%s: %q and %v, want %q and %s", text, got, r.Mistakes(), tt.value, tt.wrong)
+		if got := fmt.Sprint(tt.read(r)); got != tt.value || fmt.Sprint(r.Errors()) != tt.wrong {
+			t.Errorf("%s: %q and %v, want %q and %s", text, got, r.Errors(), tt.value, tt.wrong)
 		}
 	}
 }

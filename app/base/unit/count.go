@@ -2,7 +2,7 @@ package unit
 
 import "fmt"
 
-// Count writes a number with its noun: 1 job, 2 jobs.
+// Count formats a number with its noun: 1 job, 2 jobs.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

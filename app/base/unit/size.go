@@ -1,5 +1,5 @@
-// Package unit reads and writes sizes, durations, times, counts and networks as
-// text, in settings, files, messages and records.
+// Package unit reads and writes sizes, durations, times and counts as text, in settings,
+// files, messages and records.
 package unit
 
 import (
@@ -28,7 +28,7 @@ var byteUnits = []struct {
 	{"B", 1},
 }
 
-// UnmarshalText reads the text form.
+// UnmarshalText parses the text form.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	number, unit := strings.TrimSpace(string(text)), int64(1)
 	for _, u := range byteUnits {
@@ -39,13 +39,13 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseFloat(number, 64)
 	if err != nil || math.IsNaN(n) || n < 0 || n*float64(unit) > 1<<62 {
-		return fmt.Errorf("%q is no size; write 64KiB, 16MiB, 2GiB or a number of bytes", text)
+		return fmt.Errorf("%q is not a size; write 64KiB, 16MiB, 2GiB or a number of bytes", text)
 	}
 	*b = Bytes(n * float64(unit))
 	return nil
 }
 
-// String writes a size with one decimal in the largest unit that fits.
+// String formats a size with one decimal in the largest unit that fits.
 func (b Bytes) String() string {
 	const units = "KMGTPE"
 	if b < 1<<10 {

@@ -4,13 +4,13 @@ import (
 	"time"
 )
 
-// Time is a time as the wire writes it: UTC, to the millisecond.
+// Time is a time as in the API: UTC, to the millisecond.
 type Time struct{ time.Time }
 
-// TimeLayout is the form of every time on the wire.
+// TimeLayout is the format of every time in the API.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// At returns t in the precision of the wire.
+// At returns t with the precision of the API.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
 // MarshalJSON writes the time in TimeLayout.

@@ -25,7 +25,7 @@ func TestBytesFromText(t *testing.T) {
 	for _, text := range []string{"", "much", "-1", "1XB", "9EiB", "NaN"} {
 		var got unit.Bytes
 		if err := got.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is %d, want it refused", text, got)
+			t.Errorf("%q is %d, want an error", text, got)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func TestDurationFromText(t *testing.T) {
 	for _, text := range []string{"", "soon", "d", "-1d", "36501d", "1.5d"} {
 		var got unit.Duration
 		if err := got.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is %v, want it refused", text, time.Duration(got))
+			t.Errorf("%q is %v, want an error", text, time.Duration(got))
 		}
 	}
 }

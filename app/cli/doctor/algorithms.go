@@ -20,7 +20,7 @@ func checkAlgorithms(ctx context.Context, in *installation) []Finding {
 	if err != nil {
 		return finding(Problem, "%s", fault.Text(err))
 	}
-	here, _ := host.Inspect(in.config) // what was not detected counts as absent
+	here, _ := host.Inspect(in.config) // undetected hardware counts as absent
 	ready, catalogued := 0, 0
 	for _, typ := range catalogue.Types() {
 		for _, a := range catalogue.Versions(typ) {
@@ -29,7 +29,7 @@ func checkAlgorithms(ctx context.Context, in *installation) []Finding {
 				ready++
 				continue
 			}
-			if a.BuiltIn && a.Folder != nil { // most machines have few of their programs
+			if a.BuiltIn && a.Folder != nil { // most machines have few of the catalogue's programs
 				catalogued++
 				continue
 			}
@@ -45,7 +45,8 @@ func checkAlgorithms(ctx context.Context, in *installation) []Finding {
 	return found
 }
 
-// keptAlgorithms says for files with errors what the running service offers in their place.
+// keptAlgorithms maps each file with errors to a note on the version that the running
+// service offers instead.
 func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
 	kept := map[string]string{}
 	if !in.running {
@@ -63,7 +64,7 @@ func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
 	return kept
 }
 
-// wantsSlurm reports whether an algorithm has to run on a cluster.
+// wantsSlurm reports whether any algorithm must run on a cluster.
 func wantsSlurm(folder string) bool {
 	catalogue, err := builtin.Catalogue(folder, nil, func(algorithm.Mistake) {})
 	if err != nil {

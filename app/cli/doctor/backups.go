@@ -7,7 +7,7 @@ import (
 	"molrun/app/server/backup"
 )
 
-// checkBackups looks at the backups that the service takes itself.
+// checkBackups checks the service's scheduled backups.
 func checkBackups(_ context.Context, in *installation) []Finding {
 	b := in.config.Backup
 	if b.To == "" {
@@ -28,18 +28,18 @@ func checkBackups(_ context.Context, in *installation) []Finding {
 	case newest == nil:
 		return finding(Warning, "%s has no complete backup yet", dir)
 	}
-	found := finding(OK, "the newest is of %s", newest.TakenAt.Local().Format(time.DateTime))
+	found := finding(OK, "the newest is from %s", newest.TakenAt.Local().Format(time.DateTime))
 	switch age := time.Since(newest.TakenAt); {
 	case age > 2*time.Duration(b.Every):
-		found = finding(Problem, "the newest is of %s, although one is due every %s; see the service's log for the reason, and run molrun backup to take one now",
+		found = finding(Problem, "the newest is from %s, although one is due every %s; see the service's log for the reason, and run molrun backup to take one now",
 			newest.TakenAt.Local().Format(time.DateTime), time.Duration(b.Every))
 	case age < -time.Hour:
-		found = finding(Warning, "the newest is of %s, which is in the future; check the clock", newest.TakenAt.Local().Format(time.DateTime))
+		found = finding(Warning, "the newest is from %s, which is in the future; check the clock", newest.TakenAt.Local().Format(time.DateTime))
 	}
 	if len(newest.Problems) > 0 {
 		found = append(found, finding(Problem, "the newest is incomplete, because the data directory was: %s; run molrun check", newest.Problems[0])...)
 	}
-	tried, err := dir.Tried()
+	tried, err := dir.LastTest()
 	switch {
 	case err != nil:
 		return append(found, finding(Problem, "%v; run molrun restore %s --try to write it again", err, dir)...)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// privatePatterns matches what a report must not have wherever it comes from, and what takes its
-// place.
+// privatePatterns match private text that must never appear in a report, with its
+// replacements.
 var privatePatterns = []struct {
 	what *regexp.Regexp
 	by   string
@@ -22,8 +22,8 @@ var privatePatterns = []struct {
 	{regexp.MustCompile(`([a-z]+://(?:<secret>@)?)[^/\s"'<>:\[\]]*[a-zA-Z][^/\s"'<>:\[\]]*`), "$1<host>"},
 }
 
-// cleanReport removes keys, tokens, passwords, addresses of people and names of hosts and home
-// directories from a text.
+// cleanReport removes keys, tokens, passwords, e-mail addresses, host names and home
+// directories from text.
 func cleanReport(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -42,14 +42,15 @@ func checkData(_ context.Context, in *installation) []Finding {
 	return checkModes(in.data)
 }
 
-// checkModes looks at owner and mode of what is in the data directory.
+// checkModes checks the owner and mode of the main files and folders of the data
+// directory.
 func checkModes(data string) []Finding {
 	var found []Finding
 	for _, name := range []string{host.Database, host.Socket, "uploads", "jobs"} {
 		path := filepath.Join(data, name)
 		info, err := os.Lstat(path)
 		if err != nil {
-			continue // other checks look for missing files
+			continue // other checks report missing files
 		}
 		if text := host.OtherOwner(path, info); text != "" {
 			found = append(found, finding(Problem, "%s", text)...)
@@ -111,7 +112,7 @@ func checkDatabase(_ context.Context, in *installation) []Finding {
 	case err != nil:
 		return finding(Problem, "%s", fault.Text(err))
 	}
-	defer records.Close() // only read from
+	defer records.Close() // read-only
 	info, err := records.Info()
 	switch {
 	case err != nil:

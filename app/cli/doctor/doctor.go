@@ -1,10 +1,9 @@
-// Package doctor looks for what is wrong with an installation: the configuration,
-// the data directory, the machine and the programs that jobs need. Every finding
-// says what to do.
+// Package doctor diagnoses an installation: the configuration, the data directory, the
+// machine and the programs that jobs need. Every finding says what to do.
 //
-// WriteReport gathers what a bug report needs in one text: versions, settings, findings,
-// numbers, and the last errors of the log. It names no user, organization, job or file of
-// users, and no secret.
+// WriteReport collects everything a bug report needs in one text: versions, settings,
+// findings, counts, and the last errors of the log. The report contains no secrets and
+// does not name users, organizations, jobs or user files.
 package doctor
 
 import (
@@ -14,7 +13,7 @@ import (
 	"molrun/app/server/config"
 )
 
-// checks are in the order of their dependencies.
+// checks are in dependency order.
 var checks = []struct {
 	name string
 	run  func(context.Context, *installation) []Finding
@@ -38,7 +37,7 @@ var checks = []struct {
 	{"certificate", checkCertificate},
 }
 
-// timeout bounds all checks together; each check also bounds what it waits for.
+// timeout limits the total time of all checks; each check also limits its own waits.
 const timeout = 2 * time.Minute
 
 // Examine runs all checks. It changes nothing.

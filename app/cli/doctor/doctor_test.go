@@ -29,7 +29,7 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// installed is a sound data directory on which no service runs.
+// installed returns a healthy data directory without a running service.
 func installed(t *testing.T) *installation {
 	t.Helper()
 	s := fixture.New(t, app.Options{})
@@ -40,7 +40,8 @@ func installed(t *testing.T) *installation {
 	return inspect(t.Context(), c)
 }
 
-// wantFinding checks the only finding of a check.
+// wantFinding verifies that a check returned exactly one finding, with this result and
+// text.
 func wantFinding(t *testing.T, what string, got []Finding, want Result, says string) {
 	t.Helper()
 	if len(got) != 1 || got[0].Result != want || !strings.Contains(got[0].Text, says) {
@@ -209,7 +210,7 @@ func TestGPUsOfTheMachine(t *testing.T) {
 	in := installed(t)
 	in.config.Runner.GPUs = config.GPUList{}
 	wantFinding(t, "none wanted", checkGPUs(t.Context(), in), OK, "jobs get none")
-	if _, err := exec.LookPath("nvidia-smi"); err != nil { // else the machine may have some
+	if _, err := exec.LookPath("nvidia-smi"); err != nil { // otherwise the machine might have GPUs
 		in.config.Runner.GPUs = config.GPUList{"auto"}
 		if got := checkGPUs(t.Context(), in); len(got) != 1 || got[0].Text != "there are none" && got[0].Result != Warning {
 			t.Errorf("without a driver: %+v", got)
@@ -233,7 +234,7 @@ func TestGPUsOfTheMachine(t *testing.T) {
 	} {
 		got := gpuFindings(tt.state, tt.wanted)
 		if len(got) != 2 || got[0].Result != OK {
-			t.Fatalf("%s: %+v, want what is healthy, and the other", tt.want, got)
+			t.Fatalf("%s: %+v, want the healthy finding and another", tt.want, got)
 		}
 		wantFinding(t, tt.want, got[1:], Problem, tt.want)
 	}
@@ -252,7 +253,7 @@ func TestLinksHaveToLeadHere(t *testing.T) {
 	}{
 		{"127.0.0.1:8080", "", OK, "the address that the client used"},
 		{"nonsense", "", Problem, "use host:port"},
-		{":8080", "http://localhost:8080", Warning, "correct if all users are on this machine"},
+		{":8080", "http://localhost:8080", Warning, "this is fine if all users work on this machine"},
 		{"127.0.0.1:8080", "https://" + proxy.Addr().String() + "/molrun", OK, "for users on this machine"},
 		{"127.0.0.1:8080", "http://localhost:8080", OK, "links begin with"},
 		{"127.0.0.1:8080", "http://localhost", OK, "links begin with"},
@@ -295,7 +296,7 @@ func TestAddressIsTheServicesOrFree(t *testing.T) {
 		t.Errorf("%+v has a socket that does not exist", p)
 	}
 	if _, known := listenerOn("nonsense"); known {
-		t.Error("somebody listens on nonsense")
+		t.Error("found a listener on an invalid address")
 	}
 }
 
@@ -315,7 +316,7 @@ func TestSocketsThatListenAreReadFromTheKernelsTable(t *testing.T) {
 	if got := listeningSockets(table+"6", 8080); got != nil {
 		t.Errorf("without a table: %q", got)
 	}
-	for _, port := range []int{10, 443} { // four digits in the table
+	for _, port := range []int{10, 443} { // four hex digits in the table
 		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
 			if p, known := listenerOn(l.Addr().String()); !known || p.PID != os.Getpid() {
 				t.Errorf("port %d: %+v, %t", port, p, known)
@@ -392,7 +393,7 @@ func TestAlgorithmsAreReadyOrNot(t *testing.T) {
 	wantFinding(t, "no cluster wanted", checkSlurm(t.Context(), in), OK, "not configured")
 	wantFinding(t, "a missing program", checkAlgorithms(t.Context(), in), Problem, "lacks 1 is not ready: ")
 	in.config.Algorithms = "/nowhere/algorithms"
-	wantFinding(t, "no folder", checkAlgorithms(t.Context(), in), Problem, "folder of algorithms")
+	wantFinding(t, "no folder", checkAlgorithms(t.Context(), in), Problem, "read the algorithms folder")
 }
 
 func TestPlacementsOfTheClusterAreThoseOfItsRules(t *testing.T) {

@@ -2,24 +2,24 @@ package doctor
 
 import "fmt"
 
-// Finding is what one check has found.
+// Finding is the outcome of a check, or part of it.
 type Finding struct {
 	Check  string `json:"check"`
 	Result Result `json:"result"`
-	Text   string `json:"text"` // what it is and, if it is not ok, what to do
+	Text   string `json:"text"` // what was found and, unless it is OK, what to do
 }
 
-// Result grades a finding.
+// Result is the grade of a finding.
 type Result string
 
-// The results of a check.
+// The grades.
 const (
 	OK      Result = "ok"
-	Warning Result = "warning" // it works, but not as well or as long as it could
+	Warning Result = "warning" // works, but not as well or as long as it could
 	Problem Result = "problem" // something does not work
 )
 
-// finding makes the only finding of a check.
+// finding returns a single finding.
 func finding(r Result, format string, args ...any) []Finding {
 	return []Finding{{Result: r, Text: fmt.Sprintf(format, args...)}}
 }

@@ -20,12 +20,13 @@ import (
 	"molrun/app/server/host"
 )
 
-// AskHealth asks GET /healthz of the service on the data directory of c and returns the
-// address that it asked. Where it listens, the service says itself; if this user can't
-// ask it, or listen is set, that of the configuration counts. Ask waits until ctx ends.
-func AskHealth(ctx context.Context, c config.Config, listen string) (address string, err error) {
+// CheckHealth sends GET /healthz to the service on the data directory of c and returns the
+// address that it used. The address comes from the service itself; if this user can't
+// query the service, or if listen is set, it comes from listen or the configuration.
+// CheckHealth waits until ctx ends.
+func CheckHealth(ctx context.Context, c config.Config, listen string) (address string, err error) {
 	if listen == "" {
-		address, err = ofService(ctx, c.Data)
+		address, err = serviceAddress(ctx, c.Data)
 	}
 	if err != nil {
 		return "", err
@@ -50,25 +51,25 @@ func scheme(c config.Config) string {
 	return "http://"
 }
 
-// ofService asks the service for its address over the control socket. It is "" if this
-// user may not look into the directory, or there is none.
-func ofService(ctx context.Context, data string) (string, error) {
+// serviceAddress gets the service's address over the control socket. It returns "" if this
+// user can't read the data directory, if the directory has no database, or if the service
+// does not respond.
+func serviceAddress(ctx context.Context, data string) (string, error) {
 	if _, err := os.Stat(filepath.Join(data, host.Database)); err != nil {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // leaves time to ask its address
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // leaves time to query its address
 	defer cancel()
 	if !host.Running(ctx, data) {
 		return "", fmt.Errorf("no service is running on the data directory %s", data)
 	}
 	address, err := host.Control(data).Listener(ctx)
 	if err != nil {
-		return "", nil // it is busy: its address says more
+		return "", nil // the service is busy: querying its address is more informative
 	}
 	return address, nil
 }
 
-// getHealth asks /healthz at an address.
 func getHealth(ctx context.Context, address string) error {
 	text, err := getLocal(ctx, address, "/healthz")
 	if err != nil {
@@ -81,10 +82,11 @@ func getHealth(ctx context.Context, address string) error {
 	return nil
 }
 
-// getLocal returns what a service of this machine answers without a key, at most a few MiB.
-// Certificates are not verified: the service is reached at an address that they need not
-// name, nothing secret is sent, and whether it answers does not depend on them. Proxies of
-// the environment are for other machines.
+// getLocal sends a request without a key to a service on this machine and returns the
+// response body, at most a few MiB. It does not verify certificates: they need not name
+// the address used here, nothing secret is sent, and whether the service responds does
+// not depend on them. It ignores proxies from the environment, which are for other
+// machines.
 func getLocal(ctx context.Context, address, path string) ([]byte, error) {
 	client := &http.Client{
 		Transport: &http.Transport{
@@ -113,11 +115,11 @@ func getLocal(ctx context.Context, address, path string) ([]byte, error) {
 	return text, nil
 }
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer is the maximum size of a response body.
 const maxAnswer = 4 << 20
 
-// dial connects to a listener of this machine. One that listens everywhere is reached at
-// the machine's own addresses.
+// dial connects to a listener on this machine. If the listener accepts connections on all
+// addresses, dial uses the machine's own.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// installation is what the checks look at.
+// installation is the input of the checks.
 type installation struct {
 	config   config.Config
-	data     string // absolute
+	data     string // absolute path
 	database string
-	holder   boltfile.Process // of the database
+	holder   boltfile.Process // process that has the database open
 	held     bool
-	running  bool // a service answers on the control socket
+	running  bool // a service responds on the control socket
 	now      time.Time
 }
 
-// inspect finds out the state of the data directory.
+// inspect determines the state of the data directory.
 func inspect(ctx context.Context, c config.Config) *installation {
 	in := &installation{config: c, data: c.Data, now: time.Now()}
 	if abs, err := filepath.Abs(c.Data); err == nil {
@@ -35,8 +35,8 @@ func inspect(ctx context.Context, c config.Config) *installation {
 	return in
 }
 
-// existingDir returns the data directory or, before it is made, the nearest
-// directory above it.
+// existingDir returns the data directory or, if it does not exist yet, its nearest
+// existing parent.
 func (in *installation) existingDir() string {
 	dir := in.data
 	for dir != filepath.Dir(dir) {

@@ -23,7 +23,7 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// clockSlack is how far clocks may differ without harm.
+// clockSlack is the harmless difference between clocks.
 const clockSlack = time.Minute
 
 func checkClock(_ context.Context, in *installation) []Finding {
@@ -40,7 +40,7 @@ func checkClock(_ context.Context, in *installation) []Finding {
 	return finding(OK, "it shows %s and is not behind the records", in.now.UTC().Format(time.DateTime))
 }
 
-// clockSynchronized asks the kernel whether its clock is kept in step.
+// clockSynchronized reports whether the kernel considers its clock synchronized.
 func clockSynchronized() (synchronized, known bool) {
 	const unsynchronized = 0x40 // STA_UNSYNC
 	var t syscall.Timex
@@ -50,8 +50,8 @@ func clockSynchronized() (synchronized, known bool) {
 	return t.Status&unsynchronized == 0, true
 }
 
-// Bounds on open files: the service needs one for each connection and transfer, and a
-// few for each job.
+// Limits of open files: the service needs one for each connection and transfer, and a few
+// for each job.
 const (
 	goodFiles = 8192
 	minFiles  = 1024
@@ -70,7 +70,7 @@ func checkLimits(_ context.Context, in *installation) []Finding {
 	return finding(OK, "%s can open %d files", whose, limit)
 }
 
-// checkCPUs says whether each job gets CPUs of its own.
+// checkCPUs reports whether each job gets its own CPUs.
 func checkCPUs(_ context.Context, in *installation) []Finding {
 	cpus := in.config.Runner.CPUs
 	if cpus == 0 {
@@ -85,8 +85,8 @@ func checkCPUs(_ context.Context, in *installation) []Finding {
 	return finding(OK, "jobs can use %s; each is pinned to its own", unit.Count(cpus, "CPU"))
 }
 
-// openFiles returns the limit of the service or, if none runs, of one started here.
-// Go raises the soft limit to the hard one.
+// openFiles returns the open-file limit of the running service or, if none is running, of
+// one started here. Go raises the soft limit to the hard limit.
 func (in *installation) openFiles() (limit uint64, whose string, err error) {
 	if in.running && in.held {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", in.holder.PID))
@@ -101,7 +101,7 @@ func (in *installation) openFiles() (limit uint64, whose string, err error) {
 	return r.Max, "a service started here", err
 }
 
-// hardLimit reads a line such as "Max open files  1024  4096  files".
+// hardLimit parses a line such as "Max open files 1024 4096 files".
 func hardLimit(limits string) (uint64, error) {
 	_, rest, _ := strings.Cut(limits, "Max open files")
 	fields := strings.Fields(rest)
@@ -117,7 +117,7 @@ func checkGPUs(ctx context.Context, in *installation) []Finding {
 		return finding(OK, "jobs get none, because runner.gpus is empty")
 	}
 	gpus := host.WatchGPUs(in.config, zerolog.Nop())
-	defer gpus.Close() // it has been waited for
+	defer gpus.Close() // detection has finished
 	if err := gpus.Check(ctx); err != nil {
 		return finding(Problem, "%v; fix the driver, or set runner.gpus to \"\"", err)
 	}
@@ -128,11 +128,12 @@ func checkGPUs(ctx context.Context, in *installation) []Finding {
 	return gpuFindings(gpus.State(), wanted)
 }
 
-// gpuFindings says which GPUs jobs can be given, and what is wrong with the others.
+// gpuFindings reports which GPUs are available to jobs, and what is wrong with the
+// others.
 func gpuFindings(s gpu.State, wanted config.GPUList) (all []Finding) {
 	switch configured := strings.Join(s.GPUs, ", "); {
 	case len(s.GPUs) == 0 && len(s.Faulty) == 0 && len(s.Notes) > 0:
-		return finding(Problem, "nvidia-smi says: %s; fix the driver, or set runner.gpus to \"\"", strings.Join(s.Notes, "; "))
+		return finding(Problem, "nvidia-smi: %s; fix the driver, or set runner.gpus to \"\"", strings.Join(s.Notes, "; "))
 	case len(s.GPUs) == 0 && len(s.Faulty) == 0:
 		return finding(OK, "there are none")
 	case wanted.Auto():
@@ -144,12 +145,12 @@ func gpuFindings(s gpu.State, wanted config.GPUList) (all []Finding) {
 		all = append(all, finding(Problem, "%s %s, so jobs can't use it; %s", g.Name, g.Text, remedy(g, wanted))...)
 	}
 	if len(s.Notes) > 0 {
-		all = append(all, finding(Warning, "nvidia-smi says: %s", strings.Join(s.Notes, "; "))...)
+		all = append(all, finding(Warning, "nvidia-smi: %s", strings.Join(s.Notes, "; "))...)
 	}
 	return all
 }
 
-// remedy says what to do about a faulty GPU.
+// remedy returns advice for a faulty GPU.
 func remedy(g app.FaultyGPU, wanted config.GPUList) string {
 	switch {
 	case slices.Contains(wanted, g.Name):

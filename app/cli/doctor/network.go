@@ -37,10 +37,11 @@ func checkAddress(ctx context.Context, in *installation) []Finding {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return finding(Problem, "no network interface of this machine has the address of %s; use one it has, or :PORT for all", address)
 	}
-	return finding(Problem, "it is not possible to listen on %s: %v; use an address such as 127.0.0.1:8080", address, err)
+	return finding(Problem, "cannot listen on %s: %v; use an address such as 127.0.0.1:8080", address, err)
 }
 
-// checkOtherListener looks at a service that runs, but not on the configured address.
+// checkOtherListener checks a running service that does not listen on the configured
+// address.
 func (in *installation) checkOtherListener(ctx context.Context, address string) []Finding {
 	listener, err := host.Control(in.data).Listener(ctx)
 	switch _, port, _ := net.SplitHostPort(address); {
@@ -52,7 +53,7 @@ func (in *installation) checkOtherListener(ctx context.Context, address string) 
 	return finding(Warning, "the service listens on %s, not on %s: it was started with another address, or before the setting changed", listener, address)
 }
 
-// checkListener finds out who uses the address.
+// checkListener identifies the process that listens on the address.
 func (in *installation) checkListener(address string) []Finding {
 	by, known := listenerOn(address)
 	switch {
@@ -66,7 +67,7 @@ func (in *installation) checkListener(address string) []Finding {
 	return finding(Problem, "another process already listens on %s; stop it, or use another port", address)
 }
 
-// listenerOn finds the process that listens on the port of an address.
+// listenerOn returns the process that listens on the port of an address.
 func listenerOn(address string) (boltfile.Process, bool) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -86,7 +87,7 @@ func listenerOn(address string) (boltfile.Process, bool) {
 	return boltfile.Process{}, false
 }
 
-// listeningSockets gives the inodes of sockets that listen on a port, from lines such
+// listeningSockets returns the inodes of sockets that listen on a port, from lines such
 // as
 //
 //	0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 …
@@ -107,10 +108,10 @@ func listeningSockets(table string, port int) (inodes []string) {
 	return inodes
 }
 
-// ownerOf finds the process that has a socket open, among those that this user may
-// inspect.
+// ownerOf returns the process that has a socket open, among the processes that this user
+// can inspect.
 func ownerOf(inode string) (boltfile.Process, bool) {
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is right
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the pattern is valid
 	for _, link := range links {
 		if target, err := os.Readlink(link); err != nil || target != "socket:["+inode+"]" {
 			continue
@@ -135,7 +136,7 @@ func checkPublicURL(ctx context.Context, in *installation) []Finding {
 	}
 	u, err := url.Parse(in.config.PublicURL)
 	if err != nil {
-		return finding(Problem, "%v", err) // Config.Check refuses it already
+		return finding(Problem, "%v", err) // Config.Check already rejects it
 	}
 	switch {
 	case isLoopback(u.Hostname()):
@@ -146,20 +147,21 @@ func checkPublicURL(ctx context.Context, in *installation) []Finding {
 	return finding(OK, "links begin with %s", in.config.PublicURL)
 }
 
-// checkLoopbackURL looks at links that lead every machine to itself: right where all users
-// are on this one, or come through tunnels or a proxy that end here.
+// checkLoopbackURL checks links to a loopback address, which every machine resolves to
+// itself. They are right if all users work on this machine, or come through tunnels or a
+// proxy that end here.
 func checkLoopbackURL(ctx context.Context, in *installation, u *url.URL, port string) []Finding {
-	host, _, _ := net.SplitHostPort(in.config.Listen) // it was split before
+	host, _, _ := net.SplitHostPort(in.config.Listen) // already split once without an error
 	switch {
 	case u.Port() != "" && u.Port() != port && port != "0" && !listens(ctx, u.Host):
 		return finding(Problem, "links begin with %s, where nothing listens: the service uses port %s; make them match, start the proxy, or leave public_url empty", in.config.PublicURL, port)
 	case !isLoopback(host):
-		return finding(Warning, "links begin with %s, which other machines resolve to themselves, but the service listens on %s; correct if all users are on this machine, otherwise set public_url to the address that they use", in.config.PublicURL, in.config.Listen)
+		return finding(Warning, "links begin with %s, which other machines resolve to themselves, but the service listens on %s; this is fine if all users work on this machine; otherwise set public_url to the address that they use", in.config.PublicURL, in.config.Listen)
 	}
 	return finding(OK, "links begin with %s, for users on this machine", in.config.PublicURL)
 }
 
-// listens reports whether a connection to an address can be made.
+// listens reports whether an address accepts connections.
 func listens(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

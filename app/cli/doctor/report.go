@@ -20,14 +20,15 @@ import (
 	"molrun/app/server/host"
 )
 
-// ReportOptions say what a report is made of, besides the configuration.
+// ReportOptions are the inputs of a report other than the configuration.
 type ReportOptions struct {
 	Version string
-	LogFile string // with the service's log; "": the journal, if there is one
+	LogFile string // the service's log; "" means the systemd journal, if there is one
 	Counts  func(context.Context) (*client.StorageReport, []client.User, error)
 }
 
-// WriteReport writes a report. A part that can't be had says why, and the others follow.
+// WriteReport writes a report. If a part is not available, the report says why and
+// continues with the next.
 func WriteReport(ctx context.Context, w io.Writer, c config.Config, o ReportOptions) error {
 	var all bytes.Buffer
 	for _, part := range []struct {
@@ -47,7 +48,7 @@ func WriteReport(ctx context.Context, w io.Writer, c config.Config, o ReportOpti
 			fmt.Fprintln(&all, "not available:", err)
 		}
 	}
-	_, err := fmt.Fprintf(w, "Report of molrun, %s\n%s", time.Now().UTC().Format(time.RFC3339), cleanReport(withoutSettings(c).Replace(all.String())))
+	_, err := fmt.Fprintf(w, "molrun report, %s\n%s", time.Now().UTC().Format(time.RFC3339), cleanReport(withoutSettings(c).Replace(all.String())))
 	return err
 }
 
@@ -67,8 +68,9 @@ func writeMachine(_ context.Context, w io.Writer, _ config.Config, o ReportOptio
 	return err
 }
 
-// writeSettings writes what differs from the defaults. Numbers and words of a fixed set say
-// nothing about a site; of other texts it says only that they are set.
+// writeSettings writes the settings that differ from their defaults. Numbers and
+// enumerated values reveal nothing about a site; for any other text it writes only that
+// the setting is set.
 func writeSettings(_ context.Context, w io.Writer, c config.Config, _ ReportOptions) error {
 	defaults := config.Default()
 	before := map[string]string{}
@@ -88,23 +90,23 @@ func writeSettings(_ context.Context, w io.Writer, c config.Config, _ ReportOpti
 	return nil
 }
 
-// plainSettings are settings with texts that may be shown: words of a fixed set, and addresses of
-// this machine.
+// plainSettings are text settings whose values can be shown: enumerated values, and
+// addresses of this machine.
 var plainSettings = map[string]bool{
 	"listen": true, "catalogue": true, "runner.executor": true, "runner.gpus": true, "runner.sandbox": true,
 	"containers.runtime": true, "containers.pull": true, "database.file_system": true, "retention.keep_last_of": true,
 	"mail.tls": true, "log.level": true, "log.format": true,
 }
 
-// withoutSettings puts the names of settings in the place of the texts that the operator has
-// chosen for them, wherever they turn up, and hides the names of organizations.
+// withoutSettings returns a replacer that puts the name of a setting in place of each
+// text that the operator has chosen for it, and hides the names of organizations.
 func withoutSettings(c config.Config) *strings.Replacer {
 	defaults := config.Default()
 	before := map[string]string{}
 	for _, s := range defaults.Settings() {
 		before[s.Name] = s.Value
 	}
-	names := map[string]string{} // by text
+	names := map[string]string{} // text to placeholder
 	hide := func(text, name string) {
 		if len(text) >= 3 {
 			names[text] = "<" + name + ">"
@@ -170,7 +172,7 @@ func writeMetrics(ctx context.Context, w io.Writer, c config.Config, _ ReportOpt
 	return err
 }
 
-// askService gets what needs no key from the service on the data directory.
+// askService sends a request without a key to the service on the data directory.
 func askService(ctx context.Context, c config.Config, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -17,15 +17,15 @@ import (
 	"molrun/app/server/config"
 )
 
-// Bounds of what is read of a log and shown of it.
+// Limits on how much of a log is read and shown.
 const (
 	maxLogBytes       = 8 << 20
 	maxReportedErrors = 200
-	maxStackLines     = 400 // lines of panics
+	maxStackLines     = 400 // lines of panic stacks
 )
 
-// shownFields are the fields of a line of the log that say nothing about users. Messages are
-// fixed words; errors are cleaned.
+// shownFields are the log fields that reveal nothing about users. Messages are constant
+// texts; errors are cleaned.
 var shownFields = map[string]bool{
 	"level": true, "time": true, "message": true, "err": true, "error": true, "status": true, "method": true, "code": true,
 	"executor": true, "attempt": true, "took": true, "request": true, "job": true, "line": true, "version": true, "kind": true,
@@ -47,7 +47,7 @@ func writeErrors(ctx context.Context, w io.Writer, _ config.Config, o ReportOpti
 	return nil
 }
 
-// readLog reads the end of a log.
+// readLog reads the end of the log.
 func readLog(ctx context.Context, file string) ([]byte, error) {
 	if file == "" {
 		return readJournal(ctx)
@@ -65,7 +65,8 @@ func readLog(ctx context.Context, file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxLogBytes))
 }
 
-// readJournal reads the end of the journal of the unit, as molrun systemd-unit names it.
+// readJournal reads the end of the unit's journal, under the name that molrun
+// systemd-unit gives the unit.
 func readJournal(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -78,8 +79,8 @@ func readJournal(ctx context.Context) ([]byte, error) {
 	return text[max(0, len(text)-maxLogBytes):], nil
 }
 
-// failuresIn returns the last lines of warnings and errors, without the fields that name
-// users, and the stacks of panics.
+// failuresIn returns the last warnings and errors, without the fields that name users,
+// and the stacks of panics.
 func failuresIn(text []byte) (errs, stack []string) {
 	panicking := false
 	for line := range strings.Lines(string(text)) {
@@ -110,8 +111,8 @@ func withoutUsers(fields map[string]any) string {
 	return strings.Join(parts, " ")
 }
 
-// withoutArguments cuts what a panic says: its value may be anything, and the arguments of
-// functions are addresses.
+// withoutArguments redacts a line of a panic: its value could be anything, and function
+// arguments are addresses.
 func withoutArguments(line string) string {
 	if value, found := strings.CutPrefix(line, "panic: "); found {
 		if kind, _, runtime := strings.Cut(value, "error: "); runtime && strings.HasPrefix(kind, "runtime ") {

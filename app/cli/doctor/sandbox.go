@@ -9,8 +9,8 @@ import (
 	"molrun/app/server/host"
 )
 
-// checkSandbox says what isolates jobs from the rest of the machine. The service may
-// have fewer permissions than the caller, so a running service is asked.
+// checkSandbox reports how jobs are isolated from the rest of the machine. It queries the
+// running service, which may have fewer permissions than the caller.
 func checkSandbox(ctx context.Context, in *installation) []Finding {
 	if !in.running {
 		return in.trySandbox(ctx)
@@ -22,8 +22,8 @@ func checkSandbox(ctx context.Context, in *installation) []Finding {
 	return in.gradeSandbox(strings.Contains(i.Kind, "bubblewrap"), i.Sentence)
 }
 
-// trySandbox does what a start of the service does, except for cgroups: trying them
-// would move processes.
+// trySandbox repeats the test that the service runs at startup, except for cgroups:
+// testing those would move processes.
 func (in *installation) trySandbox(ctx context.Context) []Finding {
 	i, err := local.ProbeSandbox(ctx, local.IsolationOptions{Sandbox: in.config.Runner.Sandbox})
 	if err != nil {

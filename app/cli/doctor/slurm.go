@@ -11,8 +11,7 @@ import (
 	"molrun/app/server/host"
 )
 
-// checkSlurm looks at the cluster, if jobs may run on one, and runs a small job
-// there.
+// checkSlurm checks the cluster and runs a small job there, if jobs can run on a cluster.
 func checkSlurm(ctx context.Context, in *installation) []Finding {
 	if !in.config.Slurm.On() {
 		if wantsSlurm(in.config.Algorithms) {
@@ -35,7 +34,7 @@ func checkSlurm(ctx context.Context, in *installation) []Finding {
 	return found
 }
 
-// placements returns the placements of all jobs on the cluster, the default first.
+// placements returns every placement of jobs on the cluster, the default first.
 func placements(routing routing.Table) []placement.Placement {
 	all := []placement.Placement{routing.Placement}
 	for _, r := range routing.Rules {

@@ -15,13 +15,13 @@ import (
 	"molrun/app/client"
 )
 
-// SearchAlgorithms makes c, which has commands of the administrator below it, list the
-// algorithms of the service.
+// SearchAlgorithms makes c, the parent of the operator's commands, list the algorithms of
+// the service.
 func SearchAlgorithms(c *cobra.Command) {
 	c.Use = "algorithms [WORD...]"
 	c.Example = Examples("molrun algorithms", "molrun algorithms dock")
 	c.Args = cobra.ArbitraryArgs
-	connected(c, func(ctx context.Context, s *session, args []string) error {
+	withSession(c, func(ctx context.Context, s *session, args []string) error {
 		a, err := s.API.Get(ctx, nil, "algorithms")
 		if err != nil {
 			return err
@@ -48,11 +48,11 @@ func SearchAlgorithms(c *cobra.Command) {
 			}
 			rows[i] = []string{one.Type, one.Version, map[bool]string{true: "yes", false: "no"}[one.Ready], one.Title}
 		}
-		return s.Table([]terminal.Column{{Title: "TYPE", Least: 12}, {Title: "VERSION", Least: 8}, {Title: "READY"}, {Title: "WHAT IT DOES", Least: 20}}, rows)
+		return s.Table([]terminal.Column{{Title: "TYPE", MinWidth: 12}, {Title: "VERSION", MinWidth: 8}, {Title: "READY"}, {Title: "WHAT IT DOES", MinWidth: 20}}, rows)
 	})
 }
 
-// mentions reports whether the description of an algorithm has all words, in any case.
+// mentions reports whether an algorithm's description contains all words, ignoring case.
 func mentions(text json.RawMessage, words []string) bool {
 	one, err := client.Decode[client.Algorithm](text)
 	if err != nil {
@@ -99,7 +99,7 @@ func algorithmPart(name, short string, do func(context.Context, *session, client
 		ValidArgsFunction: completeTypes,
 	}
 	c.Flags().StringVar(&version, "version", "", "version (default: the version that jobs use)")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		q := url.Values{}
 		if version != "" {
 			q.Set("version", version)
@@ -137,7 +137,7 @@ func showAlgorithm(_ context.Context, s *session, a client.Answer) error {
 		for i, p := range one.Parameters {
 			rows[i] = []string{p.Name, kindOf(p.Type, p.File), p.Unit, defaultOf(p.Default, p.Required), p.Title}
 		}
-		return s.Table([]terminal.Column{{Title: "SETTING"}, {Title: "TYPE", Least: 8}, {Title: "UNIT"}, {Title: "DEFAULT", Least: 8}, {Title: "MEANING", Least: 20}}, rows)
+		return s.Table([]terminal.Column{{Title: "SETTING"}, {Title: "TYPE", MinWidth: 8}, {Title: "UNIT"}, {Title: "DEFAULT", MinWidth: 8}, {Title: "MEANING", MinWidth: 20}}, rows)
 	})
 }
 
@@ -172,12 +172,12 @@ func printExample(_ context.Context, s *session, a client.Answer) error {
 	}{one.Type, one.Example})
 }
 
-// exampleFile returns a file of an algorithm's example.
+// exampleFile downloads a file of an algorithm's example.
 func exampleFile(ctx context.Context, s *session, typ, name string) ([]byte, error) {
 	body, err := s.API.OpenBody(ctx, nil, "algorithms", typ, "example", name)
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close() // only read from
+	defer body.Close() // read-only
 	return io.ReadAll(body)
 }

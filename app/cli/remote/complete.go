@@ -12,21 +12,23 @@ import (
 	"molrun/app/client"
 )
 
-// Completions ask the service, which must answer soon: who presses a key waits.
+// completeWithin limits a completion's request to the service, because the user is
+// waiting.
 const completeWithin = 2 * time.Second
 
-// completer proposes words on the command line.
+// completer completes words on the command line.
 type completer = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// completeFlag proposes words for a flag.
+// completeFlag registers the completion of a flag's values.
 func completeFlag(c *cobra.Command, flag string, with completer) {
 	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
-		panic(err) // a flag that was just added
+		panic(err) // the flag was just added
 	}
 }
 
-// asking completes with what a service answers; with nothing where none does.
-func asking(what func(ctx context.Context, api *client.Client, begun string) ([]string, error)) completer {
+// completeFromService returns a completer that queries the service. It completes nothing if the
+// service does not respond.
+func completeFromService(what func(ctx context.Context, api *client.Client, begun string) ([]string, error)) completer {
 	return func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		const quietly = cobra.ShellCompDirectiveNoFileComp
 		o := sessionOptions{server: flagText(c, "server"), profile: flagText(c, "profile")}
@@ -60,7 +62,7 @@ func flagText(c *cobra.Command, name string) string {
 	return ""
 }
 
-// completeProfiles proposes the names of profiles.
+// completeProfiles completes the names of profiles.
 func completeProfiles(*cobra.Command, []string, string) (words []string, _ cobra.ShellCompDirective) {
 	file, _, err := openProfiles(os.Getenv)
 	if err != nil {
@@ -72,7 +74,7 @@ func completeProfiles(*cobra.Command, []string, string) (words []string, _ cobra
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-var completeJobs = asking(func(ctx context.Context, api *client.Client, begun string) (words []string, err error) {
+var completeJobs = completeFromService(func(ctx context.Context, api *client.Client, begun string) (words []string, err error) {
 	q := url.Values{"limit": {"100"}}
 	if len(begun) > 1 {
 		q.Set("search", begun)
@@ -93,7 +95,7 @@ var completeJobs = asking(func(ctx context.Context, api *client.Client, begun st
 	return words, nil
 })
 
-var completeTypes = asking(func(ctx context.Context, api *client.Client, _ string) (words []string, err error) {
+var completeTypes = completeFromService(func(ctx context.Context, api *client.Client, _ string) (words []string, err error) {
 	list, err := api.Algorithms(ctx)
 	for _, a := range list {
 		words = append(words, a.Type+"\t"+a.Title)
@@ -106,7 +108,7 @@ func completeSettings(c *cobra.Command, args []string, begun string) ([]string, 
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	words, directive := asking(func(ctx context.Context, api *client.Client, _ string) (words []string, err error) {
+	words, directive := completeFromService(func(ctx context.Context, api *client.Client, _ string) (words []string, err error) {
 		answer, err := api.Get(ctx, nil, "algorithms", args[0])
 		if err != nil {
 			return nil, err

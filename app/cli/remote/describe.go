@@ -20,7 +20,7 @@ import (
 	"molrun/app/client"
 )
 
-// description collects what the flags and files of a command say of a job.
+// description collects what a command's flags and files specify about a job.
 type description struct {
 	name, input, version, note string
 	set, file, tags, notify    []string
@@ -31,7 +31,6 @@ type description struct {
 	folder                     string
 }
 
-// addFlags adds the flags.
 func (d *description) addFlags(c *cobra.Command, called string) {
 	f := c.Flags()
 	f.StringVarP(&d.name, "name", "n", "", "name of the "+called+" (default: the type and a random suffix)")
@@ -60,7 +59,7 @@ func (d *description) inputHelp(called string) string {
 	return "description of the job: a .toml, .yaml or .json file; - is standard input"
 }
 
-// job returns what the input, the example and the flags say together; flags win.
+// job combines the input, the example and the flags into one job; flags take precedence.
 func (d *description) job(ctx context.Context, s *session, c *cobra.Command, args []string) (j jobFile, err error) {
 	if d.input != "" {
 		if j, err = readJob(d.input, c.InOrStdin()); err != nil {
@@ -71,7 +70,7 @@ func (d *description) job(ctx context.Context, s *session, c *cobra.Command, arg
 		j.Type = args[0]
 	}
 	if j.Type == "" {
-		return j, Usagef("name an algorithm, as in %s cg-idp; molrun algorithms lists them", c.CommandPath())
+		return j, Usagef("specify an algorithm, as in %s cg-idp; molrun algorithms lists them", c.CommandPath())
 	}
 	j.Version = cmp.Or(d.version, j.Version)
 	if d.example {
@@ -82,7 +81,7 @@ func (d *description) job(ctx context.Context, s *session, c *cobra.Command, arg
 	return j, d.override(&j, c.Flags())
 }
 
-// override applies the flags.
+// override applies the flags to j.
 func (d *description) override(j *jobFile, flags *pflag.FlagSet) error {
 	for _, each := range []struct {
 		texts []string
@@ -117,22 +116,22 @@ func (d *description) override(j *jobFile, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// readValue reads the file of name=@path.
+// readValue reads the file of a name=@path setting.
 func readValue(path string) ([]byte, error) { return readText(path, "; give it with --file") }
 
-// maxText bounds what is read of a file that becomes part of a request.
+// maxText is the maximum size of a file that becomes part of a request.
 const maxText = 64 << 20
 
-// readText reads a file. The warning ends the error for one that is too large.
+// readText reads a file. If the file is too large, the error ends with warning.
 func readText(path, warning string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
 	if err == nil && len(text) > maxText {
-		err = fmt.Errorf("%s has more than %s%s", path, unit.Bytes(maxText), warning)
+		err = fmt.Errorf("%s is larger than %s%s", path, unit.Bytes(maxText), warning)
 	}
 	return text, err
 }
@@ -145,13 +144,13 @@ func readJob(path string, stdin io.Reader) (jobFile, error) {
 	if err != nil {
 		return jobFile{}, err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	j, err := readJobFile(path, f)
 	resolvePaths(&j, path)
 	return j, err
 }
 
-// resolvePaths finds the local files of a job beside its description.
+// resolvePaths resolves the local files of a job relative to its description.
 func resolvePaths(j *jobFile, description string) {
 	for name, files := range j.Files {
 		for i, file := range files.Paths {
@@ -163,21 +162,21 @@ func resolvePaths(j *jobFile, description string) {
 	}
 }
 
-// startFromExample puts the settings of the algorithm's example below those of j, and uploads the
-// files that they name.
+// startFromExample fills in settings from the algorithm's example where j has none, and
+// uploads the example files that they name.
 func startFromExample(ctx context.Context, s *session, j *jobFile, folder string) error {
 	a, err := s.API.Algorithm(ctx, j.Type, j.Version)
 	if err != nil {
 		return err
 	}
 	if len(a.Example) == 0 {
-		return Usagef("%s has no example; give its settings with --set", j.Type)
+		return Usagef("%s has no example; specify its settings with --set", j.Type)
 	}
 	var settings map[string]any
-	if err := exactly(a.Example, &settings); err != nil {
+	if err := decodeExact(a.Example, &settings); err != nil {
 		return fmt.Errorf("the example of %s: %w", j.Type, err)
 	}
-	brought, err := bring(ctx, s, j.Type, folder, settings)
+	brought, err := uploadExampleFiles(ctx, s, j.Type, folder, settings)
 	if err != nil {
 		return err
 	}
@@ -196,9 +195,9 @@ func startFromExample(ctx context.Context, s *session, j *jobFile, folder string
 	return nil
 }
 
-// bring uploads the files that the settings of an example name, and returns the
-// settings with references to them.
-func bring(ctx context.Context, s *session, typ, folder string, value any) (any, error) {
+// uploadExampleFiles uploads the files that an example's settings name, and returns the settings with
+// references to the uploads.
+func uploadExampleFiles(ctx context.Context, s *session, typ, folder string, value any) (any, error) {
 	switch v := value.(type) {
 	case string:
 		name, ok := strings.CutPrefix(v, "example:")
@@ -209,14 +208,14 @@ func bring(ctx context.Context, s *session, typ, folder string, value any) (any,
 	case []any:
 		for i := range v {
 			var err error
-			if v[i], err = bring(ctx, s, typ, folder, v[i]); err != nil {
+			if v[i], err = uploadExampleFiles(ctx, s, typ, folder, v[i]); err != nil {
 				return nil, err
 			}
 		}
 	case map[string]any:
 		for name := range v {
 			var err error
-			if v[name], err = bring(ctx, s, typ, folder, v[name]); err != nil {
+			if v[name], err = uploadExampleFiles(ctx, s, typ, folder, v[name]); err != nil {
 				return nil, err
 			}
 		}
@@ -245,8 +244,7 @@ func bringFile(ctx context.Context, s *session, typ, folder, name string) (refer
 	return sent[0].Reference(path), nil
 }
 
-// prepare returns a job's description as the service takes it, with its files
-// uploaded.
+// prepare uploads a job's files and returns the submission to send to the service.
 func prepare(ctx context.Context, s *session, j *jobFile, folder string) (*client.Submission, error) {
 	settings, err := prepareSettings(ctx, s, j, folder)
 	if err != nil {
@@ -255,8 +253,8 @@ func prepare(ctx context.Context, s *session, j *jobFile, folder string) (*clien
 	return &client.Submission{Name: j.Name, Type: j.Type, Version: j.Version, Settings: encoded(settings), Terms: j.Terms}, nil
 }
 
-// prepareSettings uploads the files of a job and returns its settings with references to
-// them.
+// prepareSettings uploads a job's files and returns its settings with references to the
+// uploads.
 func prepareSettings(ctx context.Context, s *session, j *jobFile, folder string) (map[string]any, error) {
 	var paths []string
 	for _, files := range j.Files {
@@ -280,8 +278,8 @@ func prepareSettings(ctx context.Context, s *session, j *jobFile, folder string)
 	return settings, nil
 }
 
-// encoded returns settings as JSON, which they were read from. The service keeps them as
-// they are sent.
+// encoded encodes settings as JSON. They were decoded from JSON, so this can't fail. The
+// service keeps the text as sent.
 func encoded(settings map[string]any) json.RawMessage {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

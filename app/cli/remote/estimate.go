@@ -21,7 +21,7 @@ Nothing is queued.`,
 		Example: Examples("molrun estimate cg-idp --example", "molrun estimate -i job.toml --json"),
 	}
 	d.addFlags(c, "job")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		j, err := d.job(ctx, s, c, args)
 		if err != nil {
 			return err

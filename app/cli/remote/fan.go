@@ -23,7 +23,7 @@ import (
 
 func batchCommand() *cobra.Command {
 	var d description
-	var a afterwards
+	var a submitFlags
 	var each []string
 	c := &cobra.Command{
 		Use: "batch [TYPE]", Short: "Submit many jobs at once", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeTypes,
@@ -44,9 +44,9 @@ each other's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 	d.addFlags(c, "batch")
 	a.addFlags(c)
 	c.Flags().StringArrayVar(&each, "each", nil, "setting for the sequence or file of each job")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		if d.input == "" {
-			return Usagef("name the source of the jobs, as in %s TYPE -i rows.csv", c.CommandPath())
+			return Usagef("specify the source of the jobs, as in %s TYPE -i rows.csv", c.CommandPath())
 		}
 		if describesJobs(d.input) {
 			body, err := d.pipeline(ctx, s, c, args, each)
@@ -74,13 +74,13 @@ each other's results, as job:NAME/@OUTPUT or job:NAME/path.`,
 	})
 }
 
-// batch is a batch while it is described.
+// batch is a batch under construction.
 type batch struct {
 	client.BatchSubmission
-	common map[string]any // settings of all rows
+	common map[string]any // settings shared by all jobs
 }
 
-// fan adds what the rows are made of.
+// fan adds the jobs, or the source that the service creates them from.
 func (b *batch) fan(ctx context.Context, s *session, rows string, each []string, folder string) error {
 	info, err := os.Stat(rows)
 	if err != nil {
@@ -103,11 +103,11 @@ func (b *batch) fan(ctx context.Context, s *session, rows string, each []string,
 	return b.sendRows(ctx, s, setting, "fasta", rows, folder)
 }
 
-// formatOf returns what the service calls a table, "" if the file is none. Excel saves one as
-// .txt, with tabs.
+// formatOf returns the service's name for a table format, or "" if the file is not a
+// table. Excel saves tab-separated tables as .txt.
 func formatOf(path string) (string, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv", ".xlsx", ".xlsm", ".xls", ".ods", ".numbers": // the last ones get a sentence
+	case ".csv", ".xlsx", ".xlsm", ".xls", ".ods", ".numbers": // the service explains how to convert the last ones
 		return "csv", nil
 	case ".tsv", ".tab":
 		return "tsv", nil
@@ -119,7 +119,7 @@ func formatOf(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	head, err := io.ReadAll(io.LimitReader(plaintext.NewReader(f), 4<<10))
 	first, _, _ := strings.Cut(strings.TrimSpace(string(head)), "\n")
 	if strings.Contains(first, "\t") && fasta.KindOf(first) == fasta.Letters {
@@ -128,7 +128,7 @@ func formatOf(path string) (string, error) {
 	return "", err
 }
 
-// sendRows uploads the file that the service makes the rows of.
+// sendRows uploads the file from which the service creates the jobs.
 func (b *batch) sendRows(ctx context.Context, s *session, setting, format, path, folder string) error {
 	sent, err := s.SendFiles(ctx, []string{path}, folder)
 	if err == nil {
@@ -137,14 +137,14 @@ func (b *batch) sendRows(ctx context.Context, s *session, setting, format, path,
 	return err
 }
 
-// settingFor returns the setting that each thing is for: that of --each, or the only
-// one of the algorithm that takes such things and is not given yet.
+// settingFor returns the setting that receives each thing: the one named by --each, or
+// the algorithm's only setting that accepts such things and is still unset.
 func (b *batch) settingFor(ctx context.Context, s *session, each []string, things string) (string, error) {
 	if len(each) == 1 {
 		return each[0], nil
 	}
 	if len(each) > 1 {
-		return "", Usagef("use --each once: the %s are for one setting", things)
+		return "", Usagef("use --each only once: the %s can be assigned to only one setting", things)
 	}
 	answer, err := s.API.Get(ctx, nil, "algorithms", b.Type)
 	if err != nil {
@@ -164,10 +164,10 @@ func (b *batch) settingFor(ctx context.Context, s *session, each []string, thing
 	if len(fits) == 1 {
 		return fits[0], nil
 	}
-	return "", Usagef("name the setting that the %s are for, as in --each %s", things, cmp.Or(strings.Join(fits, " or --each "), "ligand"))
+	return "", Usagef("specify the setting that the %s are for, as in --each %s", things, cmp.Or(strings.Join(fits, " or --each "), "ligand"))
 }
 
-// fanFolder uploads the files of a local folder, and makes a row of each.
+// fanFolder uploads the files of a local folder and creates one job for each.
 func (b *batch) fanFolder(ctx context.Context, s *session, dir string, each []string, folder string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -198,7 +198,7 @@ func (b *batch) fanFolder(ctx context.Context, s *session, dir string, each []st
 	return nil
 }
 
-// addRows makes rows of settings, each with what all have in common.
+// addRows adds a job for each row of settings, merged with the common settings.
 func (b *batch) addRows(rows []map[string]any, names []string) {
 	for i, row := range rows {
 		for name, value := range b.common {
@@ -215,8 +215,8 @@ func (b *batch) addRows(rows []map[string]any, names []string) {
 	}
 }
 
-// stems returns the names of files without their extensions, as far as jobs may be
-// called that.
+// stems returns the names of files without extensions, reduced to the characters allowed
+// in job names.
 func stems(paths []string) []string {
 	names := make([]string, len(paths))
 	for i, path := range paths {
@@ -232,8 +232,8 @@ func stems(paths []string) []string {
 	return names
 }
 
-// fanTable uploads a table whose columns are settings. Columns of local files are
-// replaced by what the service calls these files.
+// fanTable uploads a table whose columns are settings. Paths of local files in the
+// columns of each are replaced with references to the uploads.
 func (b *batch) fanTable(ctx context.Context, s *session, path, format string, each []string, folder string) error {
 	if len(each) == 0 {
 		return b.sendRows(ctx, s, "*", format, path, folder)
@@ -269,7 +269,7 @@ func readTable(path, format string) (*tables.Sheet, error) {
 	return t, nil
 }
 
-// sendColumn uploads the files that a column names, and puts references in their place.
+// sendColumn uploads the files named in a column and replaces the names with references.
 func sendColumn(ctx context.Context, s *session, rows []tables.SheetRow, column int, dir, folder string) error {
 	var paths []string
 	for _, row := range rows {
@@ -296,7 +296,7 @@ func sendColumn(ctx context.Context, s *session, rows []tables.SheetRow, column 
 	return nil
 }
 
-// sendTable uploads a changed table.
+// sendTable uploads a modified table.
 func (b *batch) sendTable(ctx context.Context, s *session, t *tables.Sheet, name, folder string) (err error) {
 	dir, err := os.MkdirTemp("", "molrun-table-")
 	if err != nil {
@@ -306,7 +306,7 @@ func (b *batch) sendTable(ctx context.Context, s *session, t *tables.Sheet, name
 	var text strings.Builder
 	w := csv.NewWriter(&text)
 	if t.Local && len(t.Columns) > 1 {
-		w.Comma = ';' // so that numbers may still have a decimal comma
+		w.Comma = ';' // so that numbers can keep a decimal comma
 	}
 	err = w.Write(t.Columns)
 	for _, row := range t.Rows {

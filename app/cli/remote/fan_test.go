@@ -16,7 +16,7 @@ func TestSettingsAreSentAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestRowsHaveWhatAllHaveInCommonAndNamesOfTheirOwn(t *testing.T) {
+func TestRowsGetCommonSettingsAndUniqueNames(t *testing.T) {
 	b := batch{common: map[string]any{"steps": 1, "seed": 2}}
 	b.Name = "b"
 	b.addRows([]map[string]any{{"file": "x", "seed": 3}, {"file": "y"}, {"file": "z"}}, []string{"m", "m", ""})
@@ -27,7 +27,8 @@ func TestRowsHaveWhatAllHaveInCommonAndNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A name is the same work from macOS and Linux.
+// References normalize Unicode, so that a name from macOS equals the same name from
+// Linux.
 func TestReferencesAreComposed(t *testing.T) {
 	if got := (sentFile{&client.File{SHA256: "ab"}}).Reference("x/Pru\u0308f.pdb"); got != "sha256:ab/Prüf.pdb" {
 		t.Error(got)

@@ -12,12 +12,12 @@ import (
 	"molrun/app/client"
 )
 
-// maxFigure is how long a text may be to count as a figure.
-const maxFigure = 60
+// maxMetric is the maximum length of a text that counts as a metric.
+const maxMetric = 60
 
-// plainFigures returns the figures that fit a line as metrics say, those that they
-// describe first.
-func plainFigures(all map[string]any, metrics []client.TableColumn) (figures [][2]string) {
+// plainMetrics returns the metrics that fit on one line, formatted as their descriptions
+// in metrics specify. Described metrics come first.
+func plainMetrics(all map[string]any, metrics []client.TableColumn) (figures [][2]string) {
 	known := make([]string, len(metrics))
 	for i, m := range metrics {
 		known[i] = m.Name
@@ -39,17 +39,18 @@ func plainFigures(all map[string]any, metrics []client.TableColumn) (figures [][
 			m = metrics[i]
 		}
 		if m.ErrorOf != "" && isNumber(all[m.ErrorOf]) && positive(all[name]) {
-			continue // beside its value
+			continue // shown next to its value
 		}
-		if text := figure(all, m, metrics); text != "" {
+		if text := metricText(all, m, metrics); text != "" {
 			figures = append(figures, [2]string{cmp.Or(m.Title, name), text})
 		}
 	}
 	return figures
 }
 
-// figure returns a value with its error, unit and reading, "" if it fits no line.
-func figure(all map[string]any, m client.TableColumn, metrics []client.TableColumn) string {
+// metricText returns a value with its error, unit and interpretation, or "" if it does not
+// fit on one line.
+func metricText(all map[string]any, m client.TableColumn, metrics []client.TableColumn) string {
 	switch v := all[m.Name].(type) {
 	case json.Number:
 		f, err := v.Float64()
@@ -60,12 +61,12 @@ func figure(all map[string]any, m client.TableColumn, metrics []client.TableColu
 		if m.Unit != "" {
 			text += " " + m.Unit
 		}
-		if words := meaning(f, m.Reading); words != "" {
+		if words := readingOf(f, m.Reading); words != "" {
 			text += ": " + words
 		}
 		return text
 	case string:
-		if len(v) <= maxFigure {
+		if len(v) <= maxMetric {
 			return v
 		}
 	case bool:
@@ -74,7 +75,7 @@ func figure(all map[string]any, m client.TableColumn, metrics []client.TableColu
 	return ""
 }
 
-// errorOf returns the standard error of a figure, 0 if it is not known.
+// errorOf returns the standard error of a metric, or 0 if it is unknown.
 func errorOf(all map[string]any, name string, metrics []client.TableColumn) float64 {
 	i := slices.IndexFunc(metrics, func(m client.TableColumn) bool { return m.ErrorOf == name })
 	if i < 0 || !positive(all[metrics[i].Name]) {
@@ -99,8 +100,8 @@ func isNumber(v any) bool { return !math.IsNaN(asFloat(v)) }
 
 func positive(v any) bool { return asFloat(v) > 0 }
 
-// meaning returns the words of the last reading that a value reaches.
-func meaning(v float64, readings []client.Reading) (words string) {
+// readingOf returns the words of the last reading whose threshold v reaches.
+func readingOf(v float64, readings []client.Reading) (words string) {
 	for _, r := range readings {
 		if r.From == nil || v >= *r.From {
 			words = r.Words
@@ -109,8 +110,8 @@ func meaning(v float64, readings []client.Reading) (words string) {
 	return words
 }
 
-// measured formats a value with as many digits as its error justifies; without an error (0),
-// with the given number of decimals, or with all significant ones.
+// measured formats a value with as many digits as its error justifies. Without an error
+// (0), it uses the given number of decimals, or all significant digits.
 func measured(v, err float64, digits *int) string {
 	switch size := math.Abs(v); {
 	case err > 0:
@@ -128,8 +129,8 @@ func measured(v, err float64, digits *int) string {
 	}
 }
 
-// within writes a value and its error: that of 100 to 354 in its first three digits has
-// two, another one.
+// within formats a value with its error. The error gets two significant digits if its
+// first three digits are between 100 and 354, otherwise one.
 func within(v, err float64) string {
 	if e := int(math.Floor(math.Log10(max(math.Abs(v), err)))); e < -3 || e >= 6 {
 		scale := math.Pow10(e)
@@ -149,7 +150,8 @@ func within(v, err float64) string {
 
 var superscript = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
 
-// fixed writes a number with so many digits behind the point, and without the sign of 0.
+// fixed formats a number with the given number of decimals, without the sign of a
+// negative zero.
 func fixed(v float64, digits int) string {
 	text := strconv.FormatFloat(v, 'f', digits, 64)
 	if strings.Trim(text, "-0.") == "" {
@@ -158,7 +160,7 @@ func fixed(v float64, digits int) string {
 	return grouped(text)
 }
 
-// grouped parts thousands of numbers of five digits and more.
+// grouped inserts thousands separators into numbers of five or more digits.
 func grouped(text string) string {
 	whole, fraction, has := strings.Cut(text, ".")
 	sign := ""

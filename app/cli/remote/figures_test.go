@@ -29,5 +29,5 @@ func TestFiguresAreShownAsTheAlgorithmSays(t *testing.T) {
 		{Name: "nu_se", Title: "Error of nu", ErrorOf: "nu"},
 	}
 	all := map[string]any{"other": true, "rg_se": json.Number("0.0143"), "rg": json.Number("1.3244"), "tm": json.Number("0.94"), "nu_se": json.Number("0.1"), "nu": nil}
-	must.Equal(t, "figures", plainFigures(all, metrics), [][2]string{{"TM-score", "0.94: same fold"}, {"Radius", "1.324 ± 0.014 nm"}, {"Error of nu", "0.1"}, {"other", "true"}})
+	must.Equal(t, "figures", plainMetrics(all, metrics), [][2]string{{"TM-score", "0.94: same fold"}, {"Radius", "1.324 ± 0.014 nm"}, {"Error of nu", "0.1"}, {"other", "true"}})
 }

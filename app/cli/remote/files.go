@@ -35,7 +35,7 @@ func listFilesCommand() *cobra.Command {
 		Example: Examples("molrun files ls", "molrun files ls 'inputs/*.pdb' --json"),
 	}
 	c.Flags().BoolVar(&organization, "organization", false, "include other users' entries")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		found, err := findUploads(ctx, s, args, organization)
 		if err != nil {
 			return err
@@ -56,22 +56,22 @@ func listFilesCommand() *cobra.Command {
 			}
 			lines[i] = []string{terminal.Size(f.Size), terminal.Ago(f.UploadedAt, now), f.Folder + "/" + f.Filename, state}
 		}
-		return s.Table([]terminal.Column{{Title: "SIZE", Right: true}, {Title: "UPLOADED", Right: true}, {Title: "FILE", Least: 20}, {Title: "STATE", Least: 5}}, lines)
+		return s.Table([]terminal.Column{{Title: "SIZE", Right: true}, {Title: "UPLOADED", Right: true}, {Title: "FILE", MinWidth: 20}, {Title: "STATE", MinWidth: 5}}, lines)
 	})
 }
 
-// found is an upload with what the service says of it.
+// found is an upload with the service's JSON for it.
 type found struct {
 	*client.File
 	answer client.Answer
 }
 
-// findUploads returns the uploads that session.Names, folders and patterns select; all if there are
-// none.
+// findUploads returns the uploads that the IDs, names, folders and patterns in wanted
+// select, or all uploads if wanted is empty.
 func findUploads(ctx context.Context, s *session, wanted []string, organization bool) (list []found, err error) {
 	for _, w := range wanted {
 		if _, err := path.Match(w, ""); err != nil {
-			return nil, Usagef("%q is no pattern: %w", w, err)
+			return nil, Usagef("%q is not a valid pattern: %w", w, err)
 		}
 	}
 	q := url.Values{}
@@ -91,7 +91,7 @@ func findUploads(ctx context.Context, s *session, wanted []string, organization 
 	return list, err
 }
 
-// selects reports whether a name, a folder or a pattern is that of a file.
+// selects reports whether any ID, name, folder or pattern in wanted matches f.
 func selects(wanted []string, f *client.File) bool {
 	if len(wanted) == 0 {
 		return true
@@ -123,7 +123,7 @@ files that the service already has under the same name with the same content are
 	}
 	c.Flags().StringVar(&folder, "folder", "", "folder on the service (default inputs)")
 	c.Flags().BoolVar(&ifChanged, "if-changed", false, "upload only files whose content differs from the service's")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		groups, err := locals(args, folder)
 		if err != nil {
 			return Usage(err)
@@ -148,14 +148,14 @@ files that the service already has under the same name with the same content are
 	})
 }
 
-// group are files that go to one folder.
+// group is a set of local files to upload to one folder.
 type group struct {
 	folder string
 	paths  []string
 }
 
-// locals returns the files that arguments name; those of a folder keep their place
-// below it.
+// locals expands arguments to files, grouped by target folder. Files in a folder keep
+// their relative paths.
 func locals(args []string, folder string) (groups []group, err error) {
 	for _, arg := range args {
 		err := filepath.WalkDir(arg, func(name string, entry fs.DirEntry, err error) error {
@@ -206,13 +206,13 @@ func getCommand() *cobra.Command {
 		Example: Examples("molrun files get inputs/model.pdb", "molrun files get 'screen/*.pdb' --download out"),
 	}
 	c.Flags().StringVar(&dir, "download", ".", "folder to write to")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		list, err := findUploads(ctx, s, args, false)
 		if err != nil {
 			return err
 		}
 		if len(list) == 0 {
-			return &client.Error{Status: 404, Code: "NOT_FOUND", Message: "no upload of yours has this name; molrun files ls lists them"}
+			return &client.Error{Status: 404, Code: "NOT_FOUND", Message: "you have no upload with this name; molrun files ls lists your uploads"}
 		}
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
@@ -230,7 +230,7 @@ func getCommand() *cobra.Command {
 	})
 }
 
-// fetch downloads an upload.
+// fetch downloads an upload to target and shows its progress.
 func fetch(ctx context.Context, s *session, f *client.File, target string) error {
 	bars := s.NewBars()
 	defer bars.Close()
@@ -245,7 +245,7 @@ func removeFilesCommand() *cobra.Command {
 		Example: Examples("molrun files rm inputs/model.pdb", "molrun files rm 'screen/*' --yes"),
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		list, err := findUploads(ctx, s, args, false)
 		if err != nil {
 			return err
@@ -256,7 +256,7 @@ func removeFilesCommand() *cobra.Command {
 			ids[chosen[i]] = f.ID
 		}
 		if len(chosen) == 0 {
-			return &client.Error{Status: 404, Code: "NOT_FOUND", Message: "no upload of yours has this name; molrun files ls lists them"}
+			return &client.Error{Status: 404, Code: "NOT_FOUND", Message: "you have no upload with this name; molrun files ls lists your uploads"}
 		}
 		if len(chosen) > 1 && !yes {
 			if err := confirm(c, fmt.Sprintf("delete %d files: %s?", len(chosen), sample(chosen))); err != nil {
@@ -264,7 +264,7 @@ func removeFilesCommand() *cobra.Command {
 			}
 		}
 		return changeEach(ctx, s, chosen, "deleted", func(ctx context.Context, s *session, name string) error {
-			if err := s.API.DeleteFile(ctx, ids[name]); err != nil && !gone(err) {
+			if err := s.API.DeleteFile(ctx, ids[name]); err != nil && !isNotFound(err) {
 				return err
 			}
 			return nil

@@ -13,7 +13,7 @@ import (
 	"molrun/app/client"
 )
 
-// filter are the flags that select jobs, as GET /jobs does.
+// filter holds the flags that select jobs, as in GET /jobs.
 type filter struct {
 	status, tags                                        []string
 	batch, algorithm, email, search, since, until, sort string
@@ -28,8 +28,8 @@ func (f *filter) addFlags(c *cobra.Command) {
 	flags.StringVar(&f.email, "user", "", "jobs of the user with this e-mail address")
 	flags.StringVar(&f.search, "search", "", "jobs with this text in name, note or tags")
 	flags.StringArrayVar(&f.tags, "tag", nil, "jobs with this tag, key:value")
-	flags.StringVar(&f.since, "since", "", "submitted since, such as 2026-11-20 or 2h")
-	flags.StringVar(&f.until, "until", "", "submitted before")
+	flags.StringVar(&f.since, "since", "", "submitted since this date or within this time, such as 2026-11-20 or 2h")
+	flags.StringVar(&f.until, "until", "", "submitted before this date or longer ago than this time")
 	flags.BoolVar(&f.organization, "organization", false, "include other users' entries")
 	completeFlag(c, "batch", completeJobs)
 	completeFlag(c, "type", completeTypes)
@@ -38,7 +38,7 @@ func (f *filter) addFlags(c *cobra.Command) {
 	})
 }
 
-// query returns the query of GET /jobs.
+// query returns the query parameters for GET /jobs.
 func (f *filter) query(now time.Time) url.Values {
 	q := url.Values{}
 	for name, value := range map[string]string{"batch": f.batch, "algorithm": f.algorithm, "jobEmail": f.email, "search": f.search, "sort": f.sort} {
@@ -54,7 +54,7 @@ func (f *filter) query(now time.Time) url.Values {
 	}
 	for name, text := range map[string]string{"since": f.since, "until": f.until} {
 		if text != "" {
-			q.Set(name, moment(text, now))
+			q.Set(name, timeOrAgo(text, now))
 		}
 	}
 	if f.organization {
@@ -63,22 +63,21 @@ func (f *filter) query(now time.Time) url.Values {
 	return q
 }
 
-// moment returns a time so long ago, if text is a length of time, else text.
-func moment(text string, now time.Time) string {
+// timeOrAgo returns the time that long ago if text is a duration, otherwise text.
+func timeOrAgo(text string, now time.Time) string {
 	if d, err := time.ParseDuration(text); err == nil {
 		return now.Add(-d).UTC().Format(time.RFC3339)
 	}
 	return text
 }
 
-// any reports whether anything is selected.
+// any reports whether any filter is set.
 func (f *filter) any() bool {
 	return len(f.status)+len(f.tags) > 0 || cmp.Or(f.batch, f.algorithm, f.email, f.search, f.since, f.until) != ""
 }
 
-// eachPage calls do for what a query of a listing, jobs or files, selects, up to a number of
-// unless most is 0.
-// more is true if there are further ones.
+// eachPage calls do for the items of a listing (jobs or files) that the query selects,
+// for at most most items; 0 means no limit. more is true if there are further items.
 func eachPage(ctx context.Context, s *session, listing string, q url.Values, most int, do func(client.Answer) error) (more bool, err error) {
 	for n, next := 0, ""; ; {
 		if next != "" {

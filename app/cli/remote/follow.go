@@ -17,42 +17,42 @@ import (
 	"molrun/app/client"
 )
 
-// JobFailed says that a job that was waited for has failed.
-type JobFailed struct {
+// JobFailedError reports that an awaited job failed.
+type JobFailedError struct {
 	Name    string
 	Message string
 }
 
 // Error implements error.
-func (e *JobFailed) Error() string {
+func (e *JobFailedError) Error() string {
 	return fmt.Sprintf("%s failed: %s", terminal.Clean(e.Name), terminal.CleanLines(e.Message))
 }
 
-// WaitTimedOut says that a job has not ended within the time of --timeout.
-type WaitTimedOut struct{ Name string }
+// WaitTimeoutError reports that a job did not finish within --timeout.
+type WaitTimeoutError struct{ Name string }
 
 // Error implements error.
-func (e *WaitTimedOut) Error() string {
-	return fmt.Sprintf("%s is still running after that time. Resume: molrun wait %[1]s", terminal.Clean(e.Name))
+func (e *WaitTimeoutError) Error() string {
+	return fmt.Sprintf("timed out; %s is still running. Resume: molrun wait %[1]s", terminal.Clean(e.Name))
 }
 
-// JobLeft says that the user has left a job that continues to run.
-type JobLeft struct{ Name string }
+// StillRunningError reports that the user stopped waiting for a job that keeps running.
+type StillRunningError struct{ Name string }
 
 // Error implements error.
-func (e *JobLeft) Error() string {
+func (e *StillRunningError) Error() string {
 	return fmt.Sprintf("%s is still running. Resume: molrun wait %[1]s. Stop: molrun cancel %[1]s", terminal.Clean(e.Name))
 }
 
-// waiting bounds how long a command waits.
+// waiting limits how long a command waits.
 type waiting struct{ Timeout time.Duration }
 
-// AddFlag adds the flag.
+// AddFlag adds the --timeout flag.
 func (w *waiting) AddFlag(c *cobra.Command) {
 	c.Flags().DurationVar(&w.Timeout, "timeout", 0, "stop waiting after this time, with exit code 7; the job keeps running (default: no limit)")
 }
 
-// within returns ctx with the bound.
+// within returns ctx with the timeout.
 func (w waiting) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if w.Timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -60,30 +60,31 @@ func (w waiting) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, w.Timeout)
 }
 
-// leaveJob turns the end of a wait into the sentence that belongs to it.
-func leaveJob(ctx, waited context.Context, name string, err error) error {
+// waitError converts the error that ends a wait to WaitTimeoutError or StillRunningError where one of
+// them applies.
+func waitError(ctx, waited context.Context, name string, err error) error {
 	switch {
 	case err == nil || waited.Err() == nil:
 		return err
 	case ctx.Err() == nil:
-		return &WaitTimedOut{name}
+		return &WaitTimeoutError{name}
 	}
-	return &JobLeft{name}
+	return &StillRunningError{name}
 }
 
-// failureOf returns the failure of a job that has ended as an error.
+// failureOf returns a finished job's failure as an error, or nil if it did not fail.
 func failureOf(j *client.Job) error {
 	switch {
 	case j.Status != "FAILED":
 		return nil
 	case j.Failure != nil:
-		return &JobFailed{j.Name, j.Failure.Message}
+		return &JobFailedError{j.Name, j.Failure.Message}
 	}
-	return &JobFailed{j.Name, cmp.Or(j.StatusReason, "it has no result")}
+	return &JobFailedError{j.Name, cmp.Or(j.StatusReason, "it has no result")}
 }
 
-// Await waits for the end of a job, and shows its progress. It continues when
-// the connection breaks or the service restarts.
+// Await waits for a job to finish and shows its progress. It continues across broken
+// connections and restarts of the service.
 func (s *session) Await(ctx context.Context, name string, w waiting) (*client.Job, error) {
 	waited, cancel := w.within(ctx)
 	defer cancel()
@@ -93,13 +94,13 @@ func (s *session) Await(ctx context.Context, name string, w waiting) (*client.Jo
 	defer line.End()
 	err := s.Follow(waited, name, false, func(e client.Event) error { return s.advance(line, e) })
 	if err != nil {
-		return nil, leaveJob(ctx, waited, name, err)
+		return nil, waitError(ctx, waited, name, err)
 	}
 	j, err := s.API.Job(ctx, name)
-	return j, leaveJob(ctx, waited, name, err)
+	return j, waitError(ctx, waited, name, err)
 }
 
-// advance shows the progress of a job from an event.
+// advance updates a job's progress from an event.
 func (s *session) advance(line *terminal.Line, e client.Event) error {
 	if e.Name != "job" && e.Name != "progress" {
 		return nil
@@ -111,13 +112,13 @@ func (s *session) advance(line *terminal.Line, e client.Event) error {
 	if e.Name == "progress" {
 		j.Status = "RUNNING"
 	}
-	fraction, head, detail := standing(j)
+	fraction, head, detail := progressOf(j)
 	line.At(fraction, head, detail)
 	return nil
 }
 
-// standing says how far a job is.
-func standing(j *client.Job) (fraction float64, head, detail string) {
+// progressOf returns how far a job has progressed, as a fraction and in words.
+func progressOf(j *client.Job) (fraction float64, head, detail string) {
 	head = terminal.State(j.Status)
 	var more []string
 	if n := rowCount(j); n > 0 {
@@ -133,7 +134,7 @@ func standing(j *client.Job) (fraction float64, head, detail string) {
 		more = append(more, j.Progress.Text)
 	}
 	if j.Queue != nil && j.Queue.Position > 0 {
-		more = append(more, fmt.Sprintf("place %d of %d", j.Queue.Position, j.Queue.Of))
+		more = append(more, fmt.Sprintf("position %d of %d", j.Queue.Position, j.Queue.Of))
 	}
 	if j.Status == "QUEUED" && j.StatusReason != "" {
 		more = append(more, j.StatusReason)
@@ -147,7 +148,7 @@ func standing(j *client.Job) (fraction float64, head, detail string) {
 	return fraction, head, strings.Join(more, ", ")
 }
 
-// rowCount returns how many rows a batch has, 0 for a job.
+// rowCount returns the number of jobs in a batch, or 0 for a single job.
 func rowCount(j *client.Job) (n int) {
 	for _, count := range j.Counts {
 		n += count
@@ -155,11 +156,11 @@ func rowCount(j *client.Job) (n int) {
 	return n
 }
 
-// errJobEnded ends a stream that is complete.
+// errJobEnded marks the end of a complete stream.
 var errJobEnded = errors.New("the job has finished")
 
-// Follow prints the events of a job until it has ended, over as many connections as
-// it takes.
+// Follow passes the events of a job to print until the job has finished. It reconnects as
+// often as necessary.
 func (s *session) Follow(ctx context.Context, name string, logs bool, print func(client.Event) error) error {
 	last, printed := "", time.Time{}
 	for stuck := 0; ; {
@@ -180,7 +181,7 @@ func (s *session) Follow(ctx context.Context, name string, logs bool, print func
 			printed = time.Now()
 		}
 		wait := min(time.Duration(stuck)*500*time.Millisecond, 15*time.Second)
-		if asked, busy := mustWait(err); busy {
+		if asked, busy := retryDelay(err); busy {
 			wait = asked
 		}
 		if err := pause(ctx, wait); err != nil {
@@ -189,8 +190,8 @@ func (s *session) Follow(ctx context.Context, name string, logs bool, print func
 	}
 }
 
-// listen prints the events of one connection. last is the ID of the last event, and the
-// error errJobEnded when there are no more.
+// listen passes the events of one connection to print, and sets last to the ID of the
+// last event. It returns errJobEnded when there are no more events.
 func (s *session) listen(ctx context.Context, name string, logs bool, last *string, print func(client.Event) error) error {
 	for e, err := range s.API.JobEvents(ctx, name, logs, *last) {
 		if err != nil {
@@ -212,8 +213,8 @@ func (s *session) listen(ctx context.Context, name string, logs bool, last *stri
 	return errors.New("the stream ended")
 }
 
-// isTemporary reports whether a later request may succeed: the service is away, or asks for
-// patience.
+// isTemporary reports whether a retry might succeed, because the service is unavailable
+// or limits the rate of requests.
 func isTemporary(err error) bool {
 	var refused *client.Error
 	if errors.As(err, &refused) {
@@ -223,7 +224,7 @@ func isTemporary(err error) bool {
 	return !errors.As(err, &local) || local.IsTemporary
 }
 
-// FollowLog prints to out what a program prints until the job has ended.
+// FollowLog copies the job's log to out until the job has finished.
 func (s *session) FollowLog(ctx context.Context, name string, w waiting, out io.Writer) error {
 	waited, cancel := w.within(ctx)
 	defer cancel()
@@ -242,9 +243,9 @@ func (s *session) FollowLog(ctx context.Context, name string, w waiting, out io.
 				return err
 			}
 			status = j.Status
-			_, head, detail := standing(j)
+			_, head, detail := progressOf(j)
 			last = fmt.Sprintf("%s: %s", terminal.Clean(name), strings.TrimSuffix(terminal.Clean(head+", "+detail), ", "))
-			if !j.Finished() { // the rest of the log is still to come
+			if !j.Finished() { // more of the log follows
 				s.Notef("%s", last)
 			}
 			return nil
@@ -254,11 +255,11 @@ func (s *session) FollowLog(ctx context.Context, name string, w waiting, out io.
 	if err == nil {
 		s.Notef("%s", last)
 	}
-	return leaveJob(ctx, waited, name, err)
+	return waitError(ctx, waited, name, err)
 }
 
-// PrintLog prints a part of a log. On a terminal, it controls nothing, except that a line
-// which the program has restarted starts over.
+// PrintLog prints part of a log. On a terminal, it removes control sequences, but a line
+// that the program overwrites with a carriage return is still overwritten.
 func (s *session) PrintLog(out io.Writer, text string) error {
 	if s.Interactive {
 		again := strings.Contains(strings.TrimRight(strings.SplitN(text, "\n", 2)[0], "\r"), "\r")
@@ -271,7 +272,7 @@ func (s *session) PrintLog(out io.Writer, text string) error {
 	return err
 }
 
-// CopyLog prints a log. On a terminal, it controls nothing.
+// CopyLog prints a log. On a terminal, it removes control sequences.
 func (s *session) CopyLog(from io.Reader) error {
 	if !s.Interactive {
 		_, err := io.Copy(s.Out, from)

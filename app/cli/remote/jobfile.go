@@ -18,18 +18,18 @@ import (
 	"molrun/app/client"
 )
 
-// jobFile describes a job, or the rows that a batch has in common.
+// jobFile describes a job, or the settings that the jobs of a batch share.
 type jobFile struct {
 	Name     string              `json:"jobName,omitempty"`
 	Type     string              `json:"type,omitempty"`
 	Version  string              `json:"version,omitempty"`
 	Settings map[string]any      `json:"settings,omitempty"`
-	Files    map[string]jobFiles `json:"files,omitempty"` // local files by setting
+	Files    map[string]jobFiles `json:"files,omitempty"` // setting to local files
 	client.Terms
 }
 
-// jobFiles are the files of a setting: one path, or a list for a setting that takes a
-// list.
+// jobFiles are the files of a setting: one path, or a list of paths if the setting takes
+// a list.
 type jobFiles struct {
 	Paths []string
 	List  bool
@@ -44,22 +44,22 @@ func (f *jobFiles) UnmarshalJSON(text []byte) error {
 	}
 	f.List = true
 	if err := json.Unmarshal(text, &f.Paths); err != nil {
-		return errors.New("files: give a path, or a list of paths")
+		return errors.New("files: use a path or a list of paths")
 	}
 	return nil
 }
 
-// maxJobFile bounds a description.
+// maxJobFile is the maximum size of a job description.
 const maxJobFile = 64 << 20
 
-// readJobFile reads a description. The name of its file says the format; without a known
-// extension, it is JSON if it begins with a brace, else TOML.
+// readJobFile reads a job description. The file extension determines the format; without
+// a known extension, text that begins with a brace is JSON, and any other text is TOML.
 func readJobFile(name string, r io.Reader) (j jobFile, err error) {
 	err = readDocument(name, r, &j, func(tree map[string]any) error { return checkMembers(tree, memberNames[jobFile]()) })
 	return j, err
 }
 
-// readDocument reads a description of some kind, after a check of its members.
+// readDocument reads a description into into after checking its members.
 func readDocument(name string, r io.Reader, into any, check func(tree map[string]any) error) error {
 	tree, err := readTree(name, r)
 	if err == nil {
@@ -86,7 +86,7 @@ func readTree(name string, r io.Reader) (tree map[string]any, err error) {
 		return nil, err
 	}
 	if len(text) > maxJobFile {
-		return nil, errors.New("this has more than 64 MiB; refer to files by name instead of including them")
+		return nil, errors.New("larger than 64 MiB; refer to files by name instead of including them")
 	}
 	text = plaintext.Unix(text)
 	switch ext := strings.ToLower(filepath.Ext(name)); {
@@ -107,12 +107,12 @@ func readJSON(text []byte) (tree map[string]any, err error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more text after the object")
+		return nil, errors.New("unexpected text after the object")
 	}
 	return tree, nil
 }
 
-// memberNames are what a description may have.
+// memberNames returns the members that a description can have.
 func memberNames[T any]() (names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
@@ -135,7 +135,7 @@ func checkMembers(tree map[string]any, known []string) error {
 	return nil
 }
 
-// Set puts name=value into the settings. The value is JSON if it reads as such, else
+// Set adds name=value to the settings. The value is JSON if it parses as JSON, otherwise
 // text; @path is the text of a file.
 func (j *jobFile) Set(text string, read func(path string) ([]byte, error)) error {
 	name, value, found := strings.Cut(text, "=")
@@ -157,7 +157,7 @@ func (j *jobFile) Set(text string, read func(path string) ([]byte, error)) error
 	return nil
 }
 
-// settingValue returns JSON as its value, and other text as it is.
+// settingValue decodes text if it is JSON, and otherwise returns it unchanged.
 func settingValue(text []byte) any {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -171,8 +171,8 @@ func settingValue(text []byte) any {
 	return v
 }
 
-// AddFile adds name=path to the files. A name that comes again makes a list, and so
-// does name[]=path.
+// AddFile adds name=path to the files. A repeated name makes a list, and so does
+// name[]=path.
 func (j *jobFile) AddFile(text string) error {
 	name, path, found := strings.Cut(text, "=")
 	name, list := strings.CutSuffix(name, "[]")

@@ -37,8 +37,8 @@ func TestMistakesInJobFilesNameTheMember(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"seting":{}}`:                     `did you mean "settings"?`,
 		`{"steps":1}`:                       `unknown member "steps"; put settings of the algorithm into settings`,
-		`{"files":{"a":1}}`:                 "give a path, or a list of paths",
-		`{"type":"a"} {}`:                   "more text after the object",
+		`{"files":{"a":1}}`:                 "use a path or a list of paths",
+		`{"type":"a"} {}`:                   "unexpected text after the object",
 		`{"type":`:                          "EOF",
 		`{"settings":[1]}`:                  "settings",
 		"type = ":                           "toml",
@@ -63,7 +63,7 @@ func TestValuesAreJSONWhereTheyReadAsSuch(t *testing.T) {
 	must.Fail(t, "a file that is not there", j.Set("n=@f", func(string) ([]byte, error) { return nil, errors.New("no such file") }), "the setting n: no such file")
 	for _, text := range []string{"n", "=1", ""} {
 		if j.Set(text, nil) == nil {
-			t.Errorf("%q is taken for a setting", text)
+			t.Errorf("%q was accepted as a setting", text)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestFilesOfOneSettingAreAList(t *testing.T) {
 	}
 	for _, text := range []string{"one", "=a", "one="} {
 		if j.AddFile(text) == nil {
-			t.Errorf("%q is taken for a file", text)
+			t.Errorf("%q was accepted as a file", text)
 		}
 	}
 	if j.Tag("nocolon") == nil || j.Tag(":v") == nil || j.Tag("k:") == nil || j.Tag("k:v:w") != nil || j.Tags["k"] != "v:w" {

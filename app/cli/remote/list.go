@@ -32,7 +32,7 @@ list is refreshed until Ctrl-C.`,
 	completeFlag(c, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"wide", "csv", "json"}, cobra.ShellCompDirectiveNoFileComp
 	})
-	return connected(c, func(ctx context.Context, s *session, _ []string) error {
+	return withSession(c, func(ctx context.Context, s *session, _ []string) error {
 		list := &jobList{session: s, filter: &f, most: most, format: format}
 		switch {
 		case format != "" && format != "wide" && format != "csv" && format != "json":
@@ -106,7 +106,7 @@ func (l *jobList) printJSON(ctx context.Context, q url.Values) error {
 }
 
 func (l *jobList) table(jobs []*client.Job) error {
-	columns := []terminal.Column{{Title: "NAME", Least: 12}, {Title: "TYPE", Least: 8}, {Title: "STATE"}, {Title: "SUBMITTED", Right: true}, {Title: "TIME", Right: true}, {Title: "NOTES", Least: 10}}
+	columns := []terminal.Column{{Title: "NAME", MinWidth: 12}, {Title: "TYPE", MinWidth: 8}, {Title: "STATE"}, {Title: "SUBMITTED", Right: true}, {Title: "TIME", Right: true}, {Title: "NOTES", MinWidth: 10}}
 	if l.format == "wide" {
 		l.Width = 10_000
 		columns = append(columns, terminal.Column{Title: "USER"}, terminal.Column{Title: "EXECUTOR"}, terminal.Column{Title: "ID"})
@@ -114,12 +114,12 @@ func (l *jobList) table(jobs []*client.Job) error {
 	now := time.Now()
 	lines := make([][]string, len(jobs))
 	for i, j := range jobs {
-		lines[i] = []string{j.Name, cmp.Or(j.Type, "(several)"), terminal.State(j.Status), terminal.Ago(j.CreatedAt, now), runTime(j, now), remark(j), j.Email, j.Executor, j.ID}[:len(columns)]
+		lines[i] = []string{j.Name, cmp.Or(j.Type, "(several)"), terminal.State(j.Status), terminal.Ago(j.CreatedAt, now), runTime(j, now), jobNote(j), j.Email, j.Executor, j.ID}[:len(columns)]
 	}
 	return l.Table(columns, lines)
 }
 
-// runTime returns how long a job has run.
+// runTime formats how long a job has run.
 func runTime(j *client.Job, now time.Time) string {
 	switch {
 	case j.StartedAt.IsZero():
@@ -130,12 +130,12 @@ func runTime(j *client.Job, now time.Time) string {
 	return terminal.Duration(j.CompletedAt.Sub(j.StartedAt))
 }
 
-// remark says what matters most of a job in its state.
-func remark(j *client.Job) string {
+// jobNote returns the most important note on a job in its current state.
+func jobNote(j *client.Job) string {
 	if j.Status == "FAILED" && j.Failure != nil {
 		return j.Failure.Message
 	}
-	_, head, detail := standing(j)
+	_, head, detail := progressOf(j)
 	if len(j.Counts) > 0 {
 		return head
 	}
@@ -147,7 +147,7 @@ func remark(j *client.Job) string {
 
 func (l *jobList) csv(jobs []*client.Job) error {
 	w := csv.NewWriter(l.Out)
-	_ = w.Write([]string{"jobName", "type", "version", "status", "jobEmail", "batch", "createdAt", "startedAt", "completedAt", "attempts", "failureCode", "jobId"}) // Error below tells
+	_ = w.Write([]string{"jobName", "type", "version", "status", "jobEmail", "batch", "createdAt", "startedAt", "completedAt", "attempts", "failureCode", "jobId"}) // checked by w.Error below
 	for _, j := range jobs {
 		code := ""
 		if j.Failure != nil {
@@ -166,12 +166,12 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// redraw is the time between two drawings of a list.
+// redraw is the refresh interval of the list.
 const redraw = 2 * time.Second
 
 func (l *jobList) watch(ctx context.Context) error {
 	for {
-		page := onScreen(l.session)
+		page := newPage(l.session)
 		screen := &jobList{session: page.session, filter: l.filter, most: l.most, format: l.format}
 		err := screen.print(ctx)
 		if err != nil && !isTemporary(err) {

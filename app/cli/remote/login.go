@@ -21,11 +21,11 @@ import (
 	"molrun/app/client"
 )
 
-// LocalKey makes a key of the service on this machine, for login --local.
+// LocalKey creates a key on the service of this machine, for login --local.
 type LocalKey func(ctx context.Context) (Profile, error)
 
-// LoginCommand returns the command login. local makes a key on the machine of the
-// service; it may add flags to the command.
+// LoginCommand returns the login command. local creates a key on the machine where the
+// service runs; it can add flags to the command.
 func LoginCommand(local func(*cobra.Command) LocalKey) *cobra.Command {
 	var server, name, trust string
 	var here bool
@@ -55,19 +55,19 @@ With --local, on the machine of the service and as its user, a key is created fo
 		case here:
 			p, err = makeKey(c.Context())
 		case p.Server == "":
-			return Usagef("name the service: --server http://HOST:PORT, or --local on its own machine")
+			return Usagef("specify the service: --server http://HOST:PORT, or --local on its own machine")
 		default:
 			p, err = askKey(c, p)
 		}
 		if err != nil {
 			return err
 		}
-		return keepProfile(c, name, p)
+		return saveProfile(c, name, p)
 	}
 	return c
 }
 
-// askKey completes a profile with the key of the user.
+// askKey completes a profile with the user's API key.
 func askKey(c *cobra.Command, p Profile) (_ Profile, err error) {
 	if p.Server, err = serverAddress(p.Server); err != nil {
 		return p, err
@@ -83,7 +83,7 @@ func askKey(c *cobra.Command, p Profile) (_ Profile, err error) {
 	return p, err
 }
 
-// readKey reads a key without showing it.
+// readKey reads a key without echoing it.
 func readKey(c *cobra.Command, server string) (string, error) {
 	read := bufio.NewReader(c.InOrStdin())
 	next := func() (string, error) { return read.ReadString('\n') }
@@ -98,7 +98,7 @@ func readKey(c *cobra.Command, server string) (string, error) {
 	for {
 		line, err := next()
 		switch {
-		case strings.TrimSpace(line) != "": // lines before it may be empty, and the last one may have no end
+		case strings.TrimSpace(line) != "": // earlierSubmission lines may be empty, and the last one may lack a newline
 			return parseKey(line, "on standard input")
 		case errors.Is(err, io.EOF):
 			return "", Usagef("pass the API key on standard input or in $MOLRUN_KEY")
@@ -108,8 +108,8 @@ func readKey(c *cobra.Command, server string) (string, error) {
 	}
 }
 
-// keepProfile tries a key and keeps it.
-func keepProfile(c *cobra.Command, name string, p Profile) error {
+// saveProfile tests a key and saves the profile.
+func saveProfile(c *cobra.Command, name string, p Profile) error {
 	api, err := dial(p)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func keepProfile(c *cobra.Command, name string, p Profile) error {
 	defer api.Close()
 	a, err := api.Get(c.Context(), nil, "session")
 	if err != nil {
-		return fmt.Errorf("nothing was kept: %w", err)
+		return fmt.Errorf("nothing was saved: %w", err)
 	}
 	who, err := client.Decode[client.Session](a)
 	if err != nil {
@@ -136,7 +136,7 @@ func keepProfile(c *cobra.Command, name string, p Profile) error {
 }
 
 func whoamiCommand() *cobra.Command {
-	return connected(&cobra.Command{
+	return withSession(&cobra.Command{
 		Use: "whoami", Short: "Show your user, organization and role", Args: cobra.NoArgs,
 		Example: Examples("molrun whoami", "molrun whoami --json"),
 	}, func(ctx context.Context, s *session, _ []string) error {
@@ -203,7 +203,7 @@ func logoutCommand() *cobra.Command {
 }
 
 func openCommand() *cobra.Command {
-	return connected(&cobra.Command{
+	return withSession(&cobra.Command{
 		Use: "open [JOB]", Short: "Open the web application, or the page of a job", Args: cobra.MaximumNArgs(1),
 		Long:              "Open the web application in a browser, and print its address.",
 		Example:           Examples("molrun open", "molrun open hst5"),
@@ -226,7 +226,7 @@ func openCommand() *cobra.Command {
 	})
 }
 
-// browse opens a page with what the desktop offers, if there is one.
+// browse opens a page with xdg-open, if there is a desktop.
 func browse(ctx context.Context, page string) error {
 	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		return nil

@@ -17,7 +17,7 @@ tools. The assistant acts with your key and has your rights. The service offers 
 HTTP at /mcp, with the key in x-api-key.`,
 		Example: Examples("molrun mcp </dev/null", "molrun mcp --profile default </dev/null"),
 	}
-	return connected(c, func(ctx context.Context, s *session, _ []string) error {
+	return withSession(c, func(ctx context.Context, s *session, _ []string) error {
 		m, err := agent.New(ctx, s.API, version)
 		if err != nil {
 			return err

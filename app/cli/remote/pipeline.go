@@ -15,15 +15,16 @@ import (
 	"molrun/app/client"
 )
 
-// pipelineFile describes a batch whose jobs have types of their own and may name one another.
-// The jobs' Priority, MaxRuntime and After are those of the batch where they have none.
+// pipelineFile describes a batch whose jobs have their own types and can refer to each
+// other. Jobs without Priority, MaxRuntime or After inherit those of the batch.
 type pipelineFile struct {
 	Name string    `json:"batchName,omitempty"`
 	Jobs []jobFile `json:"jobs,omitempty"`
 	client.Terms
 }
 
-// readPipelineFile reads a description with a list of jobs, in the formats of [readJobFile].
+// readPipelineFile reads a description with a list of jobs, in the formats of
+// [readJobFile].
 func readPipelineFile(name string, r io.Reader) (p pipelineFile, err error) {
 	err = readDocument(name, r, &p, func(tree map[string]any) error {
 		if err := checkMembers(tree, memberNames[pipelineFile]()); err != nil {
@@ -47,13 +48,14 @@ func readPipelineFile(name string, r io.Reader) (p pipelineFile, err error) {
 	return p, err
 }
 
-// describesJobs reports whether a file has a list of jobs, rather than what rows are made of.
+// describesJobs reports whether a file lists jobs, rather than being a table or sequences
+// from which jobs are created.
 func describesJobs(path string) bool {
 	return slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// pipeline reads a list of jobs, uploads their files and returns the batch that they are. Flags
-// that are about the whole batch win over the file.
+// pipeline reads a list of jobs, uploads their files and returns the batch. Flags for the
+// whole batch override the file.
 func (d *description) pipeline(ctx context.Context, s *session, c *cobra.Command, args, each []string) (*client.BatchSubmission, error) {
 	if len(args) > 0 || len(d.set) > 0 || len(d.file) > 0 || len(each) > 0 || d.example || d.version != "" {
 		return nil, Usagef("%s contains the type and settings of each job; omit TYPE, --set, --file, --each, --example and --version", d.input)
@@ -82,7 +84,7 @@ func readPipeline(path string) (pipelineFile, error) {
 	if err != nil {
 		return pipelineFile{}, err
 	}
-	defer f.Close() // only read from
+	defer f.Close() // read-only
 	p, err := readPipelineFile(path, f)
 	for i := range p.Jobs {
 		resolvePaths(&p.Jobs[i], path)

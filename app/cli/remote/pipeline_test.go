@@ -49,7 +49,7 @@ func TestMistakesOfPipelinesNameTheJob(t *testing.T) {
 		`{"jobs":[{"type":"a"},{"setings":{}}]}`: `job 2 of jobs: unknown member "setings"; did you mean "settings"?`,
 		`{"jobs":[{"type":"a"}],"jobName":"x"}`:  `unknown member "jobName"`,
 		`{"jobs":[{"type":"a"}],"batchName":5}`:  "batchName",
-		`{"jobs":[{"type":"a"}]} {}`:             "more text after the object",
+		`{"jobs":[{"type":"a"}]} {}`:             "unexpected text after the object",
 	} {
 		must.Fail(t, text, must.Error2(readPipelineFile("p.json", strings.NewReader(text))), want)
 	}

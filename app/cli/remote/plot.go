@@ -17,7 +17,7 @@ import (
 	"molrun/app/client"
 )
 
-// plotRows is how many lines a plot has.
+// plotRows is the height of a plot in lines.
 const plotRows = 14
 
 func plotCommand() *cobra.Command {
@@ -29,7 +29,7 @@ the job; without COLUMN, plot the columns that the algorithm file selects.`,
 		Example: Examples("molrun plot hst5", "molrun plot hst5 size", "molrun plot hst5 size --json"),
 	}
 	c.Flags().StringVar(&file, "file", "", "file, if the series has several")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		views, err := series(ctx, s, args[0])
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ the job; without COLUMN, plot the columns that the algorithm file selects.`,
 		}
 		a, err := s.API.Get(ctx, q, "jobs", args[0], "series", args[1])
 		_, known := views[args[1]]
-		if gone(err) && !known && len(views) > 0 {
+		if isNotFound(err) && !known && len(views) > 0 {
 			return fault.Errorf(fault.NotFound, "%s has no series %q; it has %s", terminal.Clean(args[0]), args[1], strings.Join(titles(views), ", "))
 		}
 		if err != nil {
@@ -53,7 +53,7 @@ the job; without COLUMN, plot the columns that the algorithm file selects.`,
 	})
 }
 
-// seriesView is a view of the kind series.
+// seriesView is a view of kind series.
 type seriesView struct {
 	Name  string   `json:"name"`
 	Kind  string   `json:"kind"`
@@ -95,7 +95,7 @@ func listSeries(s *session, job string, views map[string]seriesView) error {
 		s.Notef("%s has no series yet", terminal.Clean(job))
 		return nil
 	}
-	return s.Table([]terminal.Column{{Title: "SERIES"}, {Title: "WHAT IT SHOWS", Least: 20}}, lines)
+	return s.Table([]terminal.Column{{Title: "SERIES"}, {Title: "WHAT IT SHOWS", MinWidth: 20}}, lines)
 }
 
 func plot(s *session, a client.Answer, v seriesView, columns []string) error {

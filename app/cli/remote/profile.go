@@ -16,18 +16,19 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// defaultProfile is the name of a profile without a chosen name.
+// defaultProfile is the name of a profile if the user chooses none.
 const defaultProfile = "default"
 
-// Profile is a service and who talks to it.
+// Profile is a service and the credentials to use it.
 type Profile struct {
 	Server string `json:"server"`          // such as https://lab.example:8443/molrun
 	Key    string `json:"key"`             // an API key
-	Trust  string `json:"trust,omitempty"` // PEM file of the certificate that the service shows, where no authority vouches for it
+	Trust  string `json:"trust,omitempty"` // PEM file of the service's certificate, if no trusted CA signed it
 }
 
-// parseKey returns the API key in a text that a user gives, without the white space around it;
-// "" is none. from says where the text is from. No error, which is a KeyError, has the text.
+// parseKey returns the API key in text that the user supplied, without surrounding white
+// space; "" means no key. from says where the text is from. Errors are KeyErrors and
+// never contain the text.
 func parseKey(text, from string) (string, error) {
 	key := strings.TrimSpace(text)
 	for _, c := range key {
@@ -38,14 +39,14 @@ func parseKey(text, from string) (string, error) {
 	return key, nil
 }
 
-// ProfileFile is the content of the file.
+// ProfileFile is the content of the profiles file.
 type ProfileFile struct {
-	Current  string             `json:"current,omitempty"` // used where none is named
+	Current  string             `json:"current,omitempty"` // default profile
 	Profiles map[string]Profile `json:"profiles"`
 }
 
-// profilesPath returns where the file is: $XDG_CONFIG_HOME/molrun/profiles.json or, by
-// default, ~/.config/molrun/profiles.json.
+// profilesPath returns the path of the profiles file:
+// $XDG_CONFIG_HOME/molrun/profiles.json or, by default, ~/.config/molrun/profiles.json.
 func profilesPath(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "molrun", "profiles.json"), nil
@@ -56,7 +57,7 @@ func profilesPath(getenv func(string) string) (string, error) {
 	return "", errors.New("set HOME or XDG_CONFIG_HOME: profiles are saved there")
 }
 
-// openProfiles reads the file where profilesPath says it is.
+// openProfiles reads the profiles file at profilesPath.
 func openProfiles(getenv func(string) string) (f ProfileFile, path string, err error) {
 	if path, err = profilesPath(getenv); err != nil {
 		return f, path, err
@@ -65,8 +66,8 @@ func openProfiles(getenv func(string) string) (f ProfileFile, path string, err e
 	return f, path, err
 }
 
-// readProfiles reads the file at path. It has no profiles if there is none. A file that others
-// can read is refused, since it holds keys.
+// readProfiles reads the profiles file at path. If there is no file, it returns no
+// profiles. It rejects a file that others can read, because it contains keys.
 func readProfiles(path string) (f ProfileFile, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,8 +110,8 @@ func (f ProfileFile) Write(path string) error {
 	return durable.Replace(root, filepath.Base(path), append(text, '\n'))
 }
 
-// Find returns the profile of that name, or the current one if name is empty. The
-// error is NotFound if there is none.
+// Find returns the profile with that name, or the current one if name is empty. It
+// returns a NotFound error if there is none.
 func (f ProfileFile) Find(name string) (Profile, error) {
 	if name == "" {
 		name = f.Current

@@ -37,7 +37,7 @@ func TestWrittenProfilesAreRead(t *testing.T) {
 	must.Fail(t, "a mistyped name", must.Error2(f.Find("lap")), `did you mean "lab"?`)
 }
 
-func TestKeysAreReadWithoutWhatIsAroundThem(t *testing.T) {
+func TestKeysAreTrimmed(t *testing.T) {
 	for _, around := range []string{"", " ", "\t", "\r", "\n", " \t\r\n"} {
 		if key, err := parseKey(around+"molrun_a_B_9"+around, "here"); key != "molrun_a_B_9" || err != nil {
 			t.Errorf("%q around a key: %q, %v", around, key, err)

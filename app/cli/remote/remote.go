@@ -1,15 +1,15 @@
-// Package remote has the commands of users: what they do with a service, which may be
-// on any machine. Each sends requests of the API and shows the answers; the rules are
-// the service's. Each file has one group of commands. All of them work with a session
-// (session.go): a service, which a profile may name (profile.go), and where they write.
-// What describes a job: flags in describe.go, files in jobfile.go.
+// Package remote has the user commands, which work with a service on any machine. They
+// send API requests and show the responses; the service enforces the rules. Each file has
+// one group of commands. All of them use a session (session.go): a service, usually from
+// a profile (profile.go), and the output. A job is described by flags (describe.go) and
+// files (jobfile.go).
 package remote
 
 import (
 	"github.com/spf13/cobra"
 )
 
-// Commands returns the commands of users of this version of the program.
+// Commands returns the user commands of this version of the program.
 func Commands(version string) []*cobra.Command {
 	return []*cobra.Command{
 		whoamiCommand(), logoutCommand(), openCommand(), algorithmCommand(),

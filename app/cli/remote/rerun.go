@@ -20,7 +20,7 @@ import (
 
 func rerunCommand() *cobra.Command {
 	var name string
-	var a afterwards
+	var a submitFlags
 	c := &cobra.Command{
 		Use: "rerun JOB|RESULT.zip", Short: "Run a job again, by name or from a downloaded result",
 		Args:              oneArgument("a job, or the archive of a result"),
@@ -32,8 +32,8 @@ downloaded result it also works on another service, if the archive has the input
 	}
 	c.Flags().StringVarP(&name, "name", "n", "", "name of the new job (default: the old name with -rerun appended)")
 	a.addFlags(c)
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
-		body, inputs, err := earlier(ctx, s, args[0])
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
+		body, inputs, err := earlierSubmission(ctx, s, args[0])
 		if err != nil {
 			return err
 		}
@@ -46,9 +46,9 @@ downloaded result it also works on another service, if the archive has the input
 	})
 }
 
-// earlier returns the submission of a job or of an archive, and the files that the
-// archive brings along.
-func earlier(ctx context.Context, s *session, what string) (*client.Submission, *inputs, error) {
+// earlierSubmission returns the submission of a job or of a result archive, and the input files in
+// the archive.
+func earlierSubmission(ctx context.Context, s *session, what string) (*client.Submission, *inputs, error) {
 	in := &inputs{}
 	if strings.HasSuffix(strings.ToLower(what), ".zip") {
 		if _, err := os.Stat(what); err == nil {
@@ -63,7 +63,7 @@ func earlier(ctx context.Context, s *session, what string) (*client.Submission, 
 	return body, in, err
 }
 
-// maxRecord bounds job.json.
+// maxRecord is the maximum size of job.json.
 const maxRecord = 256 << 20
 
 func file(ctx context.Context, s *session, job, path string) ([]byte, error) {
@@ -71,7 +71,7 @@ func file(ctx context.Context, s *session, job, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close() // only read from
+	defer body.Close() // read-only
 	return io.ReadAll(io.LimitReader(body, maxRecord))
 }
 
@@ -79,7 +79,7 @@ func submissionIn(record []byte) (*client.Submission, error) {
 	var j struct {
 		Submission *client.Submission `json:"submission"`
 	}
-	if err := exactly(record, &j); err != nil {
+	if err := decodeExact(record, &j); err != nil {
 		return nil, fmt.Errorf("job.json: %w", err)
 	}
 	if j.Submission == nil {
@@ -88,7 +88,7 @@ func submissionIn(record []byte) (*client.Submission, error) {
 	return j.Submission, nil
 }
 
-// inputs are files of an archive, unpacked for a moment.
+// inputs are files from an archive, unpacked temporarily.
 type inputs struct {
 	dir   string
 	paths []string
@@ -96,11 +96,11 @@ type inputs struct {
 
 func (in *inputs) remove() {
 	if in.dir != "" {
-		_ = os.RemoveAll(in.dir) // of the temporary directory
+		_ = os.RemoveAll(in.dir) // temporary directory
 	}
 }
 
-// fromArchive reads the archive of a result.
+// fromArchive reads a result archive.
 func fromArchive(name string, in *inputs) (*client.Submission, *inputs, error) {
 	r, err := zip.OpenReader(name)
 	if err != nil {
@@ -140,7 +140,7 @@ func readMember(f *zip.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, maxRecord))
 }
 
-// unpackFile unpacks an input file.
+// unpackFile unpacks one input file.
 func (in *inputs) unpackFile(f *zip.File) (err error) {
 	if in.dir == "" {
 		if in.dir, err = os.MkdirTemp("", "molrun-rerun-"); err != nil {

@@ -36,7 +36,7 @@ resumes where it stopped, also when you run the command again.`,
 	f.BoolVar(&withInputs, "inputs", false, "include the input files")
 	f.BoolVar(&wait, "wait", false, "wait for the job to finish")
 	w.AddFlag(c)
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		name := args[0]
 		if wait {
 			j, err := s.Await(ctx, name, w)
@@ -81,11 +81,11 @@ func listFiles(ctx context.Context, s *session, name string) error {
 		for i, f := range list.Files {
 			lines[i] = []string{terminal.Size(f.Size), f.Path}
 		}
-		return s.Table([]terminal.Column{{Title: "SIZE", Right: true}, {Title: "FILE", Least: 20}}, lines)
+		return s.Table([]terminal.Column{{Title: "SIZE", Right: true}, {Title: "FILE", MinWidth: 20}}, lines)
 	})
 }
 
-// download writes a result into a folder and returns its path.
+// download saves a result in a folder and returns its path.
 func download(ctx context.Context, s *session, r client.ResultRequest, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
@@ -113,8 +113,8 @@ func download(ctx context.Context, s *session, r client.ResultRequest, dir strin
 	return target, err
 }
 
-// unpack downloads the archive of a result and unpacks it into a folder, which gets
-// the files of the result and nothing else.
+// unpack downloads a result archive and unpacks it into a folder, which receives only the
+// files of the result.
 func unpack(ctx context.Context, s *session, r client.ResultRequest, dir string) error {
 	archive, err := download(ctx, s, r, filepath.Dir(filepath.Clean(dir)))
 	if err != nil {
@@ -131,7 +131,7 @@ func unpack(ctx context.Context, s *session, r client.ResultRequest, dir string)
 	return nil
 }
 
-// extractAll unpacks an archive into a folder. No file gets out of it.
+// extractAll unpacks an archive into a folder. It never writes outside the folder.
 func extractAll(archive, dir string) (n int, err error) {
 	r, err := zip.OpenReader(archive)
 	if err != nil {
@@ -161,13 +161,13 @@ func extractAll(archive, dir string) (n int, err error) {
 	return n, nil
 }
 
-// extract writes a member of an archive, whole or not at all.
+// extract writes one file of an archive atomically.
 func extract(f *zip.File, target string) (err error) {
 	from, err := f.Open()
 	if err != nil {
 		return err
 	}
-	defer from.Close() // only read from
+	defer from.Close() // read-only
 	to, err := os.CreateTemp(filepath.Dir(target), ".molrun-")
 	if err != nil {
 		return err

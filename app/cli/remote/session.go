@@ -21,7 +21,7 @@ import (
 	"molrun/app/client"
 )
 
-// UsageError is an error in the command line itself.
+// UsageError is an error in the command line.
 type UsageError struct{ error }
 
 // Unwrap returns the cause.
@@ -33,27 +33,27 @@ func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, 
 // Usage marks err as an error in the command line.
 func Usage(err error) error { return UsageError{err} }
 
-// KeyError says that no key is at hand, or none that can be one.
+// KeyError reports that there is no API key, or that the text can't be one.
 type KeyError struct{ error }
 
-// session is what a command works with: a service, and where it writes.
+// session is the context of a command: the service and the output.
 type session struct {
 	*terminal.Terminal
 	API    *client.Client
 	Server string
 }
 
-// sessionOptions are the flags that all commands of users have.
+// sessionOptions are the flags shared by all user commands.
 type sessionOptions struct {
 	server, profile string
 	asJSON, quiet   bool
 }
 
-// work is what a command does with a service.
+// work is the function of a command that uses a service.
 type work func(ctx context.Context, s *session, args []string) error
 
-// connected adds the flags of users to a command that does work with a service.
-func connected(c *cobra.Command, do work) *cobra.Command {
+// withSession adds the shared user flags to a command and makes it call do with a session.
+func withSession(c *cobra.Command, do work) *cobra.Command {
 	var o sessionOptions
 	f := c.Flags()
 	f.StringVar(&o.server, "server", "", "address of the service (default $MOLRUN_SERVER, or from the profile)")
@@ -72,10 +72,11 @@ func connected(c *cobra.Command, do work) *cobra.Command {
 	return c
 }
 
-// servicePatience is how long a command continues without the service, once that has answered.
+// servicePatience is how long a command tolerates an outage once the service has
+// responded.
 const servicePatience = 5 * time.Minute
 
-// session connects a command with its service.
+// session connects to the service.
 func (o *sessionOptions) session(c *cobra.Command) (*session, error) {
 	p, err := o.findProfile(os.Getenv)
 	if err != nil {
@@ -85,15 +86,15 @@ func (o *sessionOptions) session(c *cobra.Command) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	api.Persist(servicePatience)
+	api.RetryConnections(servicePatience)
 	t := terminal.New(c.OutOrStdout(), c.ErrOrStderr(), os.Getenv)
 	t.Quiet = o.quiet
 	t.JSON = o.asJSON || !c.Flags().Changed("json") && !t.Interactive
 	return &session{Terminal: t, API: api, Server: p.Server}, nil
 }
 
-// findProfile returns the service and key to use: flags over variables over profiles. The key
-// of a profile is for its own service alone.
+// findProfile returns the service and key to use: flags override environment variables,
+// which override profiles. A profile's key is only used for its own service.
 func (o *sessionOptions) findProfile(getenv func(string) string) (p Profile, err error) {
 	name := cmp.Or(o.profile, getenv("MOLRUN_PROFILE"))
 	server := cmp.Or(o.server, getenv("MOLRUN_SERVER"))
@@ -107,11 +108,11 @@ func (o *sessionOptions) findProfile(getenv func(string) string) (p Profile, err
 		}
 	}
 	if server != "" && key != "" {
-		p, _ = keptProfile(getenv, name, server) // the certificate to trust
+		p, _ = savedProfile(getenv, name, server) // for the certificate to trust
 		p.Server, p.Key = server, key
 		return p, nil
 	}
-	if p, err = keptProfile(getenv, name, server); err != nil {
+	if p, err = savedProfile(getenv, name, server); err != nil {
 		return p, err
 	}
 	if key == "" {
@@ -121,9 +122,9 @@ func (o *sessionOptions) findProfile(getenv func(string) string) (p Profile, err
 	return p, err
 }
 
-// keptProfile returns the profile of that name, or else of that server, or else the current
-// one.
-func keptProfile(getenv func(string) string, name, server string) (p Profile, err error) {
+// savedProfile returns the profile with that name or, without a name, the one for that
+// server. Without either, it returns the current profile.
+func savedProfile(getenv func(string) string, name, server string) (p Profile, err error) {
 	file, _, err := openProfiles(getenv)
 	if err != nil {
 		return p, err
@@ -144,18 +145,18 @@ func keptProfile(getenv func(string) string, name, server string) (p Profile, er
 	return p, nil
 }
 
-// dial returns a client of the service of a profile.
+// dial returns a client for the service of a profile.
 func dial(p Profile) (*client.Client, error) {
 	if p.Trust == "" {
 		return client.New(p.Server, p.Key), nil
 	}
 	pem, err := os.ReadFile(p.Trust)
 	if err != nil {
-		return nil, fmt.Errorf("the certificate to trust: %w", err)
+		return nil, fmt.Errorf("trusted certificate: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s has no certificate in PEM", p.Trust)
+		return nil, fmt.Errorf("%s contains no PEM certificate", p.Trust)
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -169,7 +170,7 @@ func dial(p Profile) (*client.Client, error) {
 	return client.NewWith(p.Server, p.Key, transport), nil
 }
 
-// jobNames wants the names of at least one job.
+// jobNames requires the name of at least one job.
 func jobNames(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return Usagef("%s requires the name of a job; molrun jobs lists them", c.CommandPath())
@@ -177,7 +178,7 @@ func jobNames(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneArgument wants exactly one argument, and says what it is.
+// oneArgument requires exactly one argument; the error says what it should be.
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -187,7 +188,7 @@ func oneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// PrintAnswer prints an answer as JSON, or otherwise for people.
+// PrintAnswer prints a response as JSON if requested, otherwise in readable form.
 func (s *session) PrintAnswer(a client.Answer, people func() error) error {
 	if s.JSON {
 		return s.PrintJSON(a)
@@ -195,11 +196,11 @@ func (s *session) PrintAnswer(a client.Answer, people func() error) error {
 	return people()
 }
 
-// Examples indents the lines of Examples as help shows them.
+// Examples indents example lines for the help.
 func Examples(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
 
-// serverAddress returns the address of a service as it is kept: with a scheme, without a
-// slash at its end.
+// serverAddress normalizes the address of a service: with a scheme and without a trailing
+// slash.
 func serverAddress(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -211,7 +212,7 @@ func serverAddress(text string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// Pairs prints names and values; those without a value are left out.
+// Pairs prints names and values, omitting those without a value.
 func (s *session) Pairs(rows [][2]string) error {
 	width := 0
 	for _, row := range rows {

@@ -24,7 +24,7 @@ until it expires or is revoked.`,
 	c.Flags().StringArrayVar(&files, "file", nil, "only this file, or folder (ending in /)")
 	c.Flags().BoolVar(&list, "list", false, "list active links")
 	c.Flags().StringVar(&revoke, "revoke", "", "revoke the link with this ID")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		switch {
 		case list:
 			return listShares(ctx, s)
@@ -33,7 +33,7 @@ until it expires or is revoked.`,
 		case len(args) == 0:
 			return Usagef("%s requires the name of a job", c.CommandPath())
 		}
-		seconds, err := lengthOf("--for", ttl)
+		seconds, err := parseSeconds("--for", ttl)
 		if err != nil {
 			return err
 		}
@@ -68,6 +68,6 @@ func listShares(ctx context.Context, s *session) error {
 		for i, one := range list.Shares {
 			lines[i] = []string{one.ID, one.Job, one.ExpiresAt, cmp.Or(one.LastUsedAt, "never")}
 		}
-		return s.Table([]terminal.Column{{Title: "ID"}, {Title: "JOB", Least: 10}, {Title: "UNTIL", Least: 10}, {Title: "LAST USED", Least: 9}}, lines)
+		return s.Table([]terminal.Column{{Title: "ID"}, {Title: "JOB", MinWidth: 10}, {Title: "UNTIL", MinWidth: 10}, {Title: "LAST USED", MinWidth: 9}}, lines)
 	})
 }

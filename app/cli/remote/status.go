@@ -17,7 +17,7 @@ func statusCommand() *cobra.Command {
 		Use: "status JOB...", Short: "Show the current state of jobs", Args: jobNames, ValidArgsFunction: completeJobs,
 		Example: Examples("molrun status hst5", "molrun status hst5 --json"),
 	}
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		for i, name := range args {
 			if i > 0 && !s.JSON {
 				if err := s.Print(""); err != nil {
@@ -32,7 +32,7 @@ func statusCommand() *cobra.Command {
 	})
 }
 
-// record shows a job.
+// record prints a job's record.
 func record(ctx context.Context, s *session, name string) error {
 	a, err := s.API.Get(ctx, nil, "jobs", name)
 	if err != nil {
@@ -48,13 +48,13 @@ func record(ctx context.Context, s *session, name string) error {
 }
 
 func describe(ctx context.Context, s *session, j *client.Job) error {
-	_, _, detail := standing(j)
-	if len(j.Warnings) > 0 { // they follow
+	_, _, detail := progressOf(j)
+	if len(j.Warnings) > 0 { // printed below
 		detail = ""
 	}
 	counts := ""
 	if n := rowCount(j); n > 0 {
-		_, counts, _ = standing(j)
+		_, counts, _ = progressOf(j)
 	}
 	result := ""
 	if j.ResultBytes > 0 {
@@ -87,10 +87,10 @@ func describe(ctx context.Context, s *session, j *client.Job) error {
 	if err != nil || j.Metrics == nil {
 		return err
 	}
-	return figures(ctx, s, j)
+	return printMetrics(ctx, s, j)
 }
 
-// leftOut says which files of its program a result does not contain.
+// leftOut describes the program's files that the result omits.
 func leftOut(l *client.LeftOut) string {
 	if l == nil || len(l.Paths) == 0 {
 		return ""
@@ -109,14 +109,14 @@ func clockTime(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-// figures prints the figures of a result that are numbers or short texts, as its algorithm
-// says, if that can be asked.
-func figures(ctx context.Context, s *session, j *client.Job) error {
+// printMetrics prints the metrics of a result that are numbers or short texts. It formats them
+// as the algorithm specifies, if the service can be queried.
+func printMetrics(ctx context.Context, s *session, j *client.Job) error {
 	if len(j.Metrics.Results) == 0 {
 		return nil
 	}
 	var all map[string]any
-	if err := exactly(j.Metrics.Results, &all); err != nil {
+	if err := decodeExact(j.Metrics.Results, &all); err != nil {
 		return nil //nolint:nilerr // a result that is no object has no figures
 	}
 	a := &client.Algorithm{}
@@ -125,5 +125,5 @@ func figures(ctx context.Context, s *session, j *client.Job) error {
 			return err
 		}
 	}
-	return s.Pairs(plainFigures(all, a.Metrics))
+	return s.Pairs(plainMetrics(all, a.Metrics))
 }

@@ -18,21 +18,21 @@ import (
 	"molrun/app/client"
 )
 
-// choice are the jobs that a command changes: named, of a batch, or by filters.
+// choice selects the jobs that a command changes: by name, by batch, or by filters.
 type choice struct {
 	filter filter
 	byRule bool
 	yes    bool
 }
 
-// changing returns a command that does something to each of some jobs.
-func changing(c *cobra.Command, verb, done string, statuses []string, do func(ctx context.Context, s *session, name string) error) *cobra.Command {
+// bulkCommand returns a command that applies do to each selected job.
+func bulkCommand(c *cobra.Command, verb, done string, statuses []string, do func(ctx context.Context, s *session, name string) error) *cobra.Command {
 	var ch choice
 	ch.filter.addFlags(c)
 	c.Flags().BoolVar(&ch.byRule, "filter", false, "apply to all jobs selected by the filters")
 	c.Flags().BoolVarP(&ch.yes, "yes", "y", false, "do not ask")
 	c.ValidArgsFunction = completeJobs
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		chosen, err := ch.jobs(ctx, s, args, statuses, c.CommandPath())
 		if err != nil {
 			return err
@@ -50,11 +50,11 @@ func changing(c *cobra.Command, verb, done string, statuses []string, do func(ct
 	})
 }
 
-// jobs returns the names of the jobs that are meant.
+// jobs returns the names of the selected jobs.
 func (ch *choice) jobs(ctx context.Context, s *session, args, statuses []string, path string) (chosen []string, err error) {
 	switch {
 	case len(args) > 0 && (ch.byRule || ch.filter.any()):
-		return nil, Usagef("%s: give names or filters, not both", path)
+		return nil, Usagef("%s: use names or filters, not both", path)
 	case len(args) > 0:
 		return args, nil
 	case ch.filter.batch != "" && !ch.byRule:
@@ -78,12 +78,12 @@ func (ch *choice) jobs(ctx context.Context, s *session, args, statuses []string,
 	return chosen, err
 }
 
-// changeEach changes jobs one after the other. It continues after one that is refused.
+// changeEach changes jobs one after another. It continues if the service rejects one.
 func changeEach(ctx context.Context, s *session, chosen []string, done string, do func(ctx context.Context, s *session, name string) error) error {
 	var changed []string
 	var failed []error
 	for _, name := range chosen {
-		err := patiently(ctx, func() error { return do(ctx, s, name) })
+		err := retryRateLimited(ctx, func() error { return do(ctx, s, name) })
 		if err != nil && len(chosen) > 1 {
 			s.Notef("%s: %v", terminal.Clean(name), err)
 		}
@@ -116,7 +116,7 @@ func changeEach(ctx context.Context, s *session, chosen []string, done string, d
 	return fmt.Errorf("%d of %s are not %s: %w", len(failed), unit.Count(len(chosen), "job"), done, failed[0])
 }
 
-// sample names a few of many.
+// sample lists the first few names.
 func sample(chosen []string) string {
 	const most = 5
 	text := terminal.Clean(strings.Join(chosen[:min(most, len(chosen))], ", "))
@@ -126,7 +126,8 @@ func sample(chosen []string) string {
 	return text
 }
 
-// confirm asks the user, if there is one.
+// confirm asks the user for confirmation. If the input is not a terminal, it returns a
+// UsageError.
 func confirm(c *cobra.Command, question string) error {
 	in, ok := c.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
@@ -144,7 +145,7 @@ func confirm(c *cobra.Command, question string) error {
 }
 
 func cancelCommand() *cobra.Command {
-	return changing(&cobra.Command{
+	return bulkCommand(&cobra.Command{
 		Use: "cancel JOB...", Short: "Cancel queued or running jobs",
 		Example: Examples("molrun cancel hst5", "molrun cancel --batch screen --yes", "molrun cancel --filter --tag project:old --yes"),
 	}, "cancel", "being cancelled", []string{"QUEUED", "RUNNING"}, func(ctx context.Context, s *session, name string) error {
@@ -154,7 +155,7 @@ func cancelCommand() *cobra.Command {
 }
 
 func retryCommand() *cobra.Command {
-	return changing(&cobra.Command{
+	return bulkCommand(&cobra.Command{
 		Use: "retry JOB...", Short: "Retry failed jobs",
 		Long:    "Queue failed jobs again. For a batch, retry its failed jobs.",
 		Example: Examples("molrun retry ubq-2", "molrun retry --batch ubq", "molrun retry --filter --since 24h --yes"),
@@ -165,7 +166,7 @@ func retryCommand() *cobra.Command {
 }
 
 func removeCommand() *cobra.Command {
-	return changing(&cobra.Command{
+	return bulkCommand(&cobra.Command{
 		Use: "rm JOB...", Aliases: []string{"delete"}, Short: "Delete finished jobs and their results",
 		Example: Examples("molrun rm hst5", "molrun rm --filter --status FAILED --until 2026-01-01 --yes"),
 	}, "delete", "deleted", []string{"COMPLETED", "FAILED"}, func(ctx context.Context, s *session, name string) error {
@@ -173,14 +174,14 @@ func removeCommand() *cobra.Command {
 	})
 }
 
-// gone reports whether what is meant does not exist.
-func gone(err error) bool {
+// isNotFound reports whether err means that the object does not exist.
+func isNotFound(err error) bool {
 	var refused *client.Error
 	return errors.As(err, &refused) && refused.Status == http.StatusNotFound
 }
 
-// lengthOf reads a length of time such as 7d, in seconds.
-func lengthOf(flag, text string) (int64, error) {
+// parseSeconds parses a duration such as 7d and returns it in seconds.
+func parseSeconds(flag, text string) (int64, error) {
 	var d unit.Duration
 	if err := d.UnmarshalText([]byte(text)); err != nil {
 		return 0, Usagef("%s: %w", flag, err)

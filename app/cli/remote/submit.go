@@ -11,15 +11,15 @@ import (
 	"molrun/app/client"
 )
 
-// afterwards is what a command does when its job is queued.
-type afterwards struct {
+// submitFlags holds the flags for what to do once the job is queued.
+type submitFlags struct {
 	waiting
 	wait, follow bool
 	download     string
 	dryRun       bool
 }
 
-func (a *afterwards) addFlags(c *cobra.Command) {
+func (a *submitFlags) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&a.wait, "wait", false, "wait until it finishes; exit code 9 if it failed")
 	f.BoolVar(&a.follow, "follow", false, "wait, and show the log")
@@ -28,8 +28,9 @@ func (a *afterwards) addFlags(c *cobra.Command) {
 	a.waiting.AddFlag(c)
 }
 
-// submit sends a submission, or only checks it, and does what was asked for afterwards.
-func (a *afterwards) submit(ctx context.Context, s *session, route string, body any) error {
+// submit sends a submission and carries out the flags of a. With --dry-run, it only
+// validates the submission.
+func (a *submitFlags) submit(ctx context.Context, s *session, route string, body any) error {
 	if a.dryRun {
 		return validateSubmission(ctx, s, body)
 	}
@@ -40,8 +41,8 @@ func (a *afterwards) submit(ctx context.Context, s *session, route string, body 
 	return a.submitted(ctx, s, answer)
 }
 
-// submitted does what was asked for with a job that was queued.
-func (a *afterwards) submitted(ctx context.Context, s *session, answer client.Answer) error {
+// submitted carries out the flags of a for a queued job.
+func (a *submitFlags) submitted(ctx context.Context, s *session, answer client.Answer) error {
 	j, err := client.Decode[client.Job](answer)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (a *afterwards) submitted(ctx context.Context, s *session, answer client.An
 	return record(ctx, s, j.Name)
 }
 
-// progressOutput returns where a log goes that comes before an answer.
+// progressOutput returns the destination of a log that precedes the final output.
 func progressOutput(s *session) io.Writer {
 	if s.JSON {
 		return s.Err
@@ -99,7 +100,7 @@ service already has them. Submitting the same job again under the same name retu
 			"molrun submit structure-summary --file structure=model.pdb --tag project:lysozyme",
 			"molrun submit -i job.toml --follow --download out"),
 	}
-	return submitting(c, &afterwards{})
+	return asSubmit(c, &submitFlags{})
 }
 
 func runCommand() *cobra.Command {
@@ -111,16 +112,17 @@ job's name, or that of --download. Ctrl-C leaves the job running.`,
 			"molrun run cg-idp --example --name first",
 			"molrun run sequence-properties --set sequence=MDVFMKGLSKAKEGVVAAAEKTKQG --download out"),
 	}
-	return submitting(c, &afterwards{follow: true, download: "."})
+	return asSubmit(c, &submitFlags{follow: true, download: "."})
 }
 
-// submitting makes c submit one job. What a has at first is the default.
-func submitting(c *cobra.Command, a *afterwards) *cobra.Command {
+// asSubmit makes c submit one job. The initial values in a are the defaults of the
+// flags.
+func asSubmit(c *cobra.Command, a *submitFlags) *cobra.Command {
 	var d description
 	follow, download := a.follow, a.download
 	d.addFlags(c, "job")
 	a.addFlags(c)
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		j, err := d.job(ctx, s, c, args)
 		if err != nil {
 			return err

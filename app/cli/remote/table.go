@@ -31,7 +31,7 @@ func tableCommand() *cobra.Command {
 	c.Flags().StringVar(&order, "order", "", "asc or desc (default: best first)")
 	c.Flags().BoolVar(&asCSV, "csv", false, "print all rows as CSV")
 	c.Flags().IntVar(&most, "limit", 25, "maximum number of rows; 0 for all")
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		q := url.Values{}
 		if sorted != "" && sorted != "row" && !strings.HasPrefix(sorted, "metric:") {
 			sorted = "metric:" + sorted
@@ -64,7 +64,7 @@ func tableCSV(ctx context.Context, s *session, q url.Values, name string) error 
 	if err != nil {
 		return err
 	}
-	defer body.Close() // only read from
+	defer body.Close() // read-only
 	_, err = io.Copy(s.Out, body)
 	return err
 }
@@ -94,7 +94,7 @@ func readBatch(ctx context.Context, s *session, q url.Values, name string, most 
 	}
 }
 
-// hasOrder refuses a figure to sort by that no row has.
+// hasOrder returns an error if the table is to be sorted by a metric that no job has.
 func hasOrder(t *client.Table) error {
 	wanted, ok := strings.CutPrefix(t.Sort, "metric:")
 	var names []string
@@ -111,10 +111,9 @@ func hasOrder(t *client.Table) error {
 	return fault.Errorf(fault.Invalid, "no job of %s has the metric %q; %s", terminal.Clean(t.Batch), wanted, hint)
 }
 
-// showTable prints as many columns as the terminal is wide, the one that rows are sorted
-// by first.
+// showTable prints as many columns as fit the terminal, starting with the sort column.
 func showTable(s *session, t *client.Table) error {
-	columns := []terminal.Column{{Title: "ROW", Right: true}, {Title: "OF", Least: 10}, {Title: "STATE"}}
+	columns := []terminal.Column{{Title: "ROW", Right: true}, {Title: "OF", MinWidth: 10}, {Title: "STATE"}}
 	lines := make([][]string, len(t.Rows))
 	for i, r := range t.Rows {
 		state := terminal.State(r.Status)
@@ -156,14 +155,14 @@ func showTable(s *session, t *client.Table) error {
 	return nil
 }
 
-// shownColumn is a column with where its values are.
+// shownColumn is a column and where to find its values.
 type shownColumn struct {
 	client.TableColumn
 	metric bool
 }
 
-// columns returns all columns, the most wanted first: that of the order, the settings
-// that differ, the other figures.
+// columnsOf returns all columns, most important first: the sort column, the settings that
+// differ, and then the other metrics.
 func columnsOf(t *client.Table) (columns []shownColumn) {
 	sorted := strings.TrimPrefix(t.Sort, "metric:")
 	for _, m := range t.Metrics {
@@ -182,7 +181,7 @@ func columnsOf(t *client.Table) (columns []shownColumn) {
 	return columns
 }
 
-// metricCell returns a figure of a row with its error.
+// metricCell formats a metric of a job with its error.
 func metricCell(row map[string]any, m client.TableColumn, metrics []client.TableColumn) string {
 	if f := asFloat(row[m.Name]); !math.IsNaN(f) {
 		return measured(f, errorOf(row, m.Name, metrics), m.Digits)

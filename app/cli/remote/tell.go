@@ -14,17 +14,16 @@ import (
 	"molrun/app/client"
 )
 
-// exactly decodes JSON. Numbers in values of any type keep their digits.
-func exactly(text []byte, to any) error {
+// decodeExact decodes JSON. Numbers in values of type any keep all their digits.
+func decodeExact(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	return d.Decode(to)
 }
 
-// printEvent prints an event.
 func printEvent(s *session, e client.Event) error {
 	if e.Name == "" {
-		return nil // only a place in the order
+		return nil // only marks a position in the stream
 	}
 	if s.JSON {
 		return s.PrintJSON(struct {
@@ -40,7 +39,7 @@ func printEvent(s *session, e client.Event) error {
 	now := time.Now().Format(time.TimeOnly)
 	switch e.Name {
 	case "job":
-		_, head, detail := standing(j)
+		_, head, detail := progressOf(j)
 		return s.Print("%s  %-20s  %s", now, terminal.Clean(j.Name), terminal.Clean(strings.TrimSuffix(head+", "+detail, ", ")))
 	case "progress":
 		return s.Print("%s  %-20s  %.0f %%  %s", now, terminal.Clean(j.Name), 100*j.Progress.Fraction, terminal.Clean(j.Progress.Text))
@@ -64,14 +63,14 @@ func listenAll(ctx context.Context, s *session, q url.Values, last *string) erro
 	return io.ErrUnexpectedEOF
 }
 
-// page is a session whose output is kept, to be drawn at once.
+// page is a session that buffers its output, to draw it all at once.
 type page struct {
 	*session
 	text bytes.Buffer
 	to   io.Writer
 }
 
-func onScreen(s *session) *page {
+func newPage(s *session) *page {
 	p := &page{to: s.Out}
 	inner, t := *s, *s.Terminal
 	t.Out = &p.text
@@ -80,7 +79,7 @@ func onScreen(s *session) *page {
 	return p
 }
 
-// flush draws what was kept in place of what is on the screen.
+// flush replaces the screen with the buffered output.
 func (p *page) flush(trouble error) error {
 	foot := time.Now().Format(time.TimeOnly) + "  Ctrl-C quits"
 	if trouble != nil {

@@ -29,7 +29,7 @@ machine.`,
 		Example: Examples("molrun top", "molrun top --organization"),
 	}
 	c.Flags().BoolVar(&organization, "organization", false, "include other users' jobs")
-	return connected(c, func(ctx context.Context, s *session, _ []string) error {
+	return withSession(c, func(ctx context.Context, s *session, _ []string) error {
 		in, ok := c.InOrStdin().(*os.File)
 		if !s.Interactive || !ok || !term.IsTerminal(int(in.Fd())) {
 			return Usagef("molrun top needs a terminal; in scripts, use molrun jobs --status RUNNING,QUEUED")
@@ -43,7 +43,7 @@ machine.`,
 	})
 }
 
-// watcher draws what runs and waits.
+// watcher draws the running and queued jobs.
 type watcher struct {
 	*session
 	query  url.Values
@@ -51,11 +51,11 @@ type watcher struct {
 	jobs   []*client.Job
 	head   string
 	chosen int
-	note   string // about the last key
-	asks   string // the job to stop, if y is pressed
+	note   string // about the last key press
+	asks   string // the job to cancel if y is pressed
 }
 
-// runUntilQuit draws until q or Ctrl-C. Whatever happens, the terminal is as before afterwards.
+// runUntilQuit draws until q or Ctrl-C. It always restores the terminal.
 func (w *watcher) runUntilQuit(ctx context.Context) (err error) {
 	before, err := term.MakeRaw(int(w.in.Fd()))
 	if err != nil {
@@ -86,8 +86,8 @@ func (w *watcher) runUntilQuit(ctx context.Context) (err error) {
 	}
 }
 
-// readKeys sends what is pressed. The goroutine ends with ctx or at the next key after
-// it.
+// readKeys sends key presses. Its goroutine exits with ctx, or at the first key press
+// after that.
 func readKeys(ctx context.Context, in io.Reader) <-chan string {
 	keys := make(chan string)
 	go func() {
@@ -108,10 +108,10 @@ func readKeys(ctx context.Context, in io.Reader) <-chan string {
 	return keys
 }
 
-// loadWithin bounds how long keys wait for the service.
+// loadWithin limits how long key presses wait for the service.
 const loadWithin = 5 * time.Second
 
-// loadAll asks the service; what it does not answer stays as it was.
+// loadAll queries the service. Data that it can't load stays unchanged.
 func (w *watcher) loadAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
@@ -132,7 +132,7 @@ func (w *watcher) loadAll(ctx context.Context) {
 	w.head = w.machine(ctx)
 }
 
-// machine says how full the machine is, for admins.
+// machine describes the load of the machine, for admins.
 func (w *watcher) machine(ctx context.Context) string {
 	running, waiting := 0, 0
 	for _, j := range w.jobs {
@@ -151,7 +151,7 @@ func (w *watcher) machine(ctx context.Context) string {
 	if err != nil {
 		return head
 	}
-	return head + "\r\n" + fullness(st)
+	return head + "\r\n" + executorLoad(st)
 }
 
 func (w *watcher) drawScreen() {
@@ -165,9 +165,9 @@ func (w *watcher) drawScreen() {
 	lines := make([][]string, 0, len(w.jobs))
 	now := time.Now()
 	for _, j := range w.jobs[:min(len(w.jobs), max(height-8, 3))] {
-		lines = append(lines, []string{j.Name, cmp.Or(j.Type, "(several)"), terminal.State(j.Status), runTime(j, now), remark(j)})
+		lines = append(lines, []string{j.Name, cmp.Or(j.Type, "(several)"), terminal.State(j.Status), runTime(j, now), jobNote(j)})
 	}
-	_ = t.Table([]terminal.Column{{Title: "NAME", Least: 12}, {Title: "TYPE", Least: 8}, {Title: "STATE"}, {Title: "TIME", Right: true}, {Title: "NOTES", Least: 10}}, lines) // into memory
+	_ = t.Table([]terminal.Column{{Title: "NAME", MinWidth: 12}, {Title: "TYPE", MinWidth: 8}, {Title: "STATE"}, {Title: "TIME", Right: true}, {Title: "NOTES", MinWidth: 10}}, lines) // writes to memory
 	fmt.Fprintf(w.Out, "\x1b[H\x1b[2J%s\r\n\r\n", w.head)
 	for i, line := range strings.Split(strings.TrimRight(screen.String(), "\n"), "\n") {
 		mark := "  "
@@ -179,7 +179,7 @@ func (w *watcher) drawScreen() {
 	fmt.Fprintf(w.Out, "\r\n%s\r\n↑↓ select   f follow   c cancel   q quit   %s", w.note, now.Format(time.TimeOnly))
 }
 
-// press does what a key says, and reports whether it ends the program.
+// press handles a key press and reports whether to quit.
 func (w *watcher) press(ctx context.Context, key string, keys <-chan string) bool {
 	asked := w.asks
 	w.note, w.asks = "", ""
@@ -199,7 +199,7 @@ func (w *watcher) press(ctx context.Context, key string, keys <-chan string) boo
 		}
 	case "f":
 		if len(w.jobs) > 0 {
-			w.followOn(ctx, w.jobs[w.chosen].Name, keys)
+			w.followLog(ctx, w.jobs[w.chosen].Name, keys)
 		}
 	}
 	return false
@@ -216,15 +216,15 @@ func (w *watcher) stop(ctx context.Context, name string) {
 	w.note = terminal.Clean(name) + " is being cancelled"
 }
 
-// followOn prints a job's log until a key is pressed.
-func (w *watcher) followOn(ctx context.Context, name string, keys <-chan string) {
+// followLog prints a job's log until a key is pressed.
+func (w *watcher) followLog(ctx context.Context, name string, keys <-chan string) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	fmt.Fprintf(w.Out, "\x1b[H\x1b[2J%s   press any key to return\r\n\r\n", terminal.Clean(name))
 	ended := make(chan struct{})
-	go func() { // ends with following
+	go func() { // exits with following
 		defer close(ended)
-		_ = w.FollowLog(following, name, waiting{}, returning{w.Out}) // what stops it is shown by the list
+		_ = w.FollowLog(following, name, waiting{}, returning{w.Out}) // the list shows the job's state
 		fmt.Fprint(w.Out, "\r\n(end)\r\n")
 	}()
 	select {
@@ -235,7 +235,7 @@ func (w *watcher) followOn(ctx context.Context, name string, keys <-chan string)
 	<-ended
 }
 
-// returning writes for a raw terminal, where a new line is only down.
+// returning writes to a raw terminal, where a newline does not return the carriage.
 type returning struct{ to io.Writer }
 
 // Write implements io.Writer.
@@ -244,8 +244,8 @@ func (r returning) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// fullness says how full each executor is, a line each.
-func fullness(st *client.Status) string {
+// executorLoad describes the load of each executor, one per line.
+func executorLoad(st *client.Status) string {
 	var lines []string
 	for _, e := range st.Executors {
 		line := fmt.Sprintf("%-6s %d running, %d waiting", e.Name, e.Running+e.Others.Running, e.Queued+e.Others.Queued)

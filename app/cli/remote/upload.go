@@ -14,17 +14,17 @@ import (
 	"molrun/app/client"
 )
 
-// uploadsAtOnce is how many files are sent at a time.
+// uploadsAtOnce is the number of concurrent uploads.
 const uploadsAtOnce = 4
 
-// SendFiles makes sure that the service has local files, under any name, and returns them
-// in their order. Missing ones go to a folder.
+// SendFiles ensures that the service has the contents of the local files, under any name,
+// and returns the uploads in order. Missing files are uploaded to folder.
 func (s *session) SendFiles(ctx context.Context, paths []string, folder string) ([]sentFile, error) {
 	return s.upload(ctx, paths, folder, anywhere)
 }
 
-// PutFiles uploads local files to a folder. With ifChanged, those are left out that are
-// there already.
+// PutFiles uploads local files to a folder. With ifChanged, it skips files that are
+// already there.
 func (s *session) PutFiles(ctx context.Context, paths []string, folder string, ifChanged bool) ([]sentFile, error) {
 	if ifChanged {
 		return s.upload(ctx, paths, folder, there)
@@ -32,12 +32,12 @@ func (s *session) PutFiles(ctx context.Context, paths []string, folder string, i
 	return s.upload(ctx, paths, folder, always)
 }
 
-// uploadNeed says when a file has to be sent.
+// uploadNeed says when a file must be uploaded.
 type uploadNeed int
 
 const (
-	anywhere uploadNeed = iota // unless the service has its bytes
-	there                      // unless it has them under this name in this folder
+	anywhere uploadNeed = iota // unless the service has its contents
+	there                      // unless this folder has it under this name
 	always
 )
 
@@ -77,13 +77,14 @@ func totalSize(locals []client.Local) (n int64) {
 func (s *session) examine(ctx context.Context, paths []string) ([]client.Local, error) {
 	locals := make([]client.Local, len(paths))
 	err := inParallel(ctx, len(paths), func(ctx context.Context, i int) (err error) {
-		locals[i], err = client.Examine(ctx, paths[i])
+		locals[i], err = client.Digest(ctx, paths[i])
 		return err
 	})
 	return locals, err
 }
 
-// uploading sends files; equal ones wait for one another, so that none is sent twice.
+// uploading uploads files. Files with equal contents wait for each other, so that none is
+// uploaded twice.
 type uploading struct {
 	s      *session
 	folder string
@@ -92,7 +93,7 @@ type uploading struct {
 
 	mu    sync.Mutex
 	same  map[string]*sync.Mutex
-	done  map[string]int64 // bytes by path
+	done  map[string]int64 // path to bytes sent
 	at    int64
 	sent  int
 	bytes int64
@@ -103,7 +104,7 @@ func (u *uploading) uploadOne(ctx context.Context, l client.Local) (f *client.Fi
 	same.Lock()
 	defer same.Unlock()
 	sent := false
-	err = patiently(ctx, func() (err error) {
+	err = retryRateLimited(ctx, func() (err error) {
 		f, sent, err = u.sendIfNeeded(ctx, l)
 		return err
 	})
@@ -116,7 +117,6 @@ func (u *uploading) uploadOne(ctx context.Context, l client.Local) (f *client.Fi
 	return f, err
 }
 
-// sendIfNeeded sends a file if it is needed.
 func (u *uploading) sendIfNeeded(ctx context.Context, l client.Local) (f *client.File, sent bool, err error) {
 	name, progress := naming.Composed(filepath.Base(l.Path)), func(done int64) { u.showProgress(l.Path, done) }
 	if u.need != always {
@@ -151,11 +151,12 @@ func (u *uploading) showProgress(path string, done int64) {
 	u.all.At(at)
 }
 
-// longestRetryWait bounds how long a request that came too early waits.
+// longestRetryWait is the maximum wait before a rate-limited request is retried.
 const longestRetryWait = time.Minute
 
-// mustWait reports whether the service asks to come again later, and when.
-func mustWait(err error) (time.Duration, bool) {
+// retryDelay reports whether the service has limited the request rate, and how long to
+// wait.
+func retryDelay(err error) (time.Duration, bool) {
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Code != "RATE_LIMITED" {
 		return 0, false
@@ -175,7 +176,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// inParallel runs do for each of n, a few at a time, until one fails.
+// inParallel runs do for 0 to n-1, a few at a time, until one fails.
 func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -203,11 +204,11 @@ feed:
 	return context.Cause(ctx)
 }
 
-// patiently does a request again for as long as it comes too early.
-func patiently(ctx context.Context, do func() error) error {
+// retryRateLimited repeats a request for as long as the service limits the rate.
+func retryRateLimited(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		wait, busy := mustWait(err)
+		wait, busy := retryDelay(err)
 		if !busy {
 			return err
 		}
@@ -222,8 +223,9 @@ type sentFile struct {
 	*client.File
 }
 
-// Reference names the file in settings by its bytes, under the name that it has here. The
-// same file gives the same settings, and so the same job, however often it was uploaded.
+// Reference refers to the file in settings by its digest, under its local name. The same
+// file always gives the same settings, and so the same job, however often it was
+// uploaded.
 func (f sentFile) Reference(path string) string {
 	return naming.OfDigest(f.SHA256, naming.Composed(filepath.Base(path)))
 }

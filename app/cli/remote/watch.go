@@ -19,7 +19,7 @@ running.`,
 		Example: Examples("molrun wait hst5", "molrun wait screen --timeout 2h"),
 	}
 	w.AddFlag(c)
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		deadline := time.Now().Add(w.Timeout)
 		var failed error
 		for _, name := range args {
@@ -53,7 +53,7 @@ func logsCommand() *cobra.Command {
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing until the job finishes")
 	c.Flags().IntVar(&attempt, "attempt", 0, "attempt (default: the last)")
 	w.AddFlag(c)
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		if follow {
 			return s.FollowLog(ctx, args[0], w, s.Out)
 		}
@@ -61,7 +61,7 @@ func logsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer part.Close() // only read from
+		defer part.Close() // read-only
 		return s.CopyLog(part)
 	})
 }
@@ -75,7 +75,7 @@ or with --json one object each with event and data, as from GET /events.`,
 		Example: Examples("molrun events --organization", "molrun events hst5 --json"),
 	}
 	f.addFlags(c)
-	return connected(c, func(ctx context.Context, s *session, args []string) error {
+	return withSession(c, func(ctx context.Context, s *session, args []string) error {
 		if len(args) == 1 {
 			return s.Follow(ctx, args[0], false, func(e client.Event) error { return printEvent(s, e) })
 		}

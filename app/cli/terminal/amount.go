@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Duration returns a length of time with its two largest units, such as 2h05m.
+// Duration formats d with its two largest units, such as 2h05m.
 func Duration(d time.Duration) string {
 	switch s := int64(d.Round(time.Second) / time.Second); {
 	case d < 0:
@@ -23,10 +23,10 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Seconds is Duration of a number of seconds.
+// Seconds formats a duration in seconds as Duration does.
 func Seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
 
-// Size returns a number of bytes with a unit, such as 4.2 MB.
+// Size formats a number of bytes with a unit, such as 4.2 MB.
 func Size(n int64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)
@@ -41,7 +41,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.0f %s", value, units[0])
 }
 
-// Ago returns how long ago a time was, or its date where that says more.
+// Ago formats how long ago a time was, or its date if that is more informative.
 func Ago(then, now time.Time) string {
 	switch minutes := int(now.Sub(then) / time.Minute); {
 	case then.IsZero():

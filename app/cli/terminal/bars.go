@@ -8,30 +8,30 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Bars shows the progress of what takes long, on standard error: bars on a terminal,
-// elsewhere a line at most every few seconds.
+// Bars shows the progress of long operations on standard error: bars on a terminal,
+// elsewhere at most one line every few seconds.
 type Bars struct {
 	t        *Terminal
 	progress *mpb.Progress // nil without a terminal
 }
 
-// NewBars begins to draw. The caller must call Close.
+// NewBars starts drawing. The caller must call Close.
 func (t *Terminal) NewBars() *Bars {
 	b := &Bars{t: t}
-	if t.Attended() {
+	if t.ShowsProgress() {
 		b.progress = mpb.New(mpb.WithOutput(t.Err), mpb.WithWidth(30), mpb.WithRefreshRate(150*time.Millisecond))
 	}
 	return b
 }
 
-// Close stops drawing; bars that have not ended stay as they are.
+// Close stops drawing; unfinished bars stay as they are.
 func (b *Bars) Close() {
 	if b.progress != nil {
 		b.progress.Shutdown()
 	}
 }
 
-// Bytes is a transfer of size bytes.
+// Bytes adds a transfer of size bytes.
 func (b *Bars) Bytes(name string, size int64) *Transfer {
 	t := &Transfer{bars: b, name: Clean(name), size: size, begun: time.Now()}
 	if b.progress != nil {
@@ -48,7 +48,7 @@ func (b *Bars) Bytes(name string, size int64) *Transfer {
 	return t
 }
 
-// Transfer counts bytes that were sent or received. It is safe for concurrent use.
+// Transfer counts transferred bytes. It is safe for concurrent use.
 type Transfer struct {
 	bars  *Bars
 	bar   *mpb.Bar
@@ -64,7 +64,7 @@ type Transfer struct {
 // sayEvery is how often a transfer prints its progress where there are no bars.
 const sayEvery = 10 * time.Second
 
-// At shows how many bytes are done.
+// At sets the number of bytes transferred.
 func (t *Transfer) At(done int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,10 +86,10 @@ func (t *Transfer) At(done int64) {
 	t.bars.t.Notef("%s: %s of %s, %s/s, %s left", t.name, Size(done), Size(t.size), Size(int64(rate)), left)
 }
 
-// End says that the transfer is complete.
+// End marks the transfer as complete.
 func (t *Transfer) End() { t.At(t.size) }
 
-// Job is the progress of a job, a fraction with words.
+// Job adds the progress of a job: a fraction and a text.
 func (b *Bars) Job(name string) *Line {
 	l := &Line{bars: b, name: Clean(name)}
 	if b.progress != nil {
@@ -117,8 +117,8 @@ func (l *Line) words() string {
 	return l.text
 }
 
-// At shows a fraction, from 0 to 1, and a text. Without a terminal, the text is printed
-// when their head changes: what a line says before its first comma.
+// At sets the fraction, from 0 to 1, and the text, which begins with head. Without a
+// terminal, the text is printed only when head changes.
 func (l *Line) At(fraction float64, head, detail string) {
 	head, detail = Clean(head), Clean(detail)
 	text := head

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Curve is what a plot shows.
+// Curve is the data of a plot.
 type Curve struct {
 	Name string
-	X, Y []float64 // of equal length; NaN is left out
+	X, Y []float64 // of equal length; NaN is skipped
 }
 
-// Each character of a plot has two by four dots.
+// Each character of a plot is two dots wide and four dots high.
 const (
 	dotsAcross = 2
 	dotsDown   = 4
 )
 
-// braille are the bits of the dots of a character, by row and column.
+// braille holds the bit of each dot of a character, by row and column.
 var braille = [dotsDown][dotsAcross]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// Plot draws a curve in a number of columns and rows, with its range on both axes.
+// Plot draws a curve, columns wide and rows high, with its range on both axes.
 func Plot(c Curve, xLabel, yLabel string, columns, rows int) string {
 	x0, x1, okX := bounds(c.X)
 	y0, y1, okY := bounds(c.Y)
 	if !okX || !okY {
-		return Clean(c.Name) + ": there are no numbers to draw\n"
+		return Clean(c.Name) + ": no values to plot\n"
 	}
 	top, bottom := number(y1), number(y0)
 	margin := max(len(top), len(bottom)) + 1
@@ -68,7 +68,7 @@ func characters(row []rune) string {
 	return b.String()
 }
 
-// drawCurve sets the dots of a curve, and those between neighbours.
+// drawCurve draws a curve, connecting adjacent points.
 func drawCurve(grid [][]rune, c Curve, x0, x1, y0, y1 float64) {
 	wide, high := len(grid[0])*dotsAcross-1, len(grid)*dotsDown-1
 	lastX, lastY := -1, -1

@@ -9,16 +9,16 @@ import (
 
 // Column is a column of a table.
 type Column struct {
-	Title string
-	Right bool // numbers
-	Least int  // columns to which it may shrink where the terminal is narrow; 0: it may not
+	Title    string
+	Right    bool // right-align, for numbers
+	MinWidth int  // minimum width on narrow terminals; 0 means that it can't shrink
 }
 
-// gap is between two columns.
+// gap is the space between two columns.
 const gap = 2
 
-// Table writes rows below their heading. Where they are wider than the terminal,
-// columns that may shrink are cut, the widest first.
+// Table writes rows below a heading. If they are wider than the terminal, columns that
+// can shrink are cut, the widest first.
 func (t *Terminal) Table(columns []Column, rows [][]string) error {
 	cells, widths := measure(columns, rows)
 	shrink(columns, widths, t.Width)
@@ -35,13 +35,13 @@ func (t *Terminal) Table(columns []Column, rows [][]string) error {
 	return err
 }
 
-// Fits reports whether a table fits the terminal, perhaps with columns cut.
+// Fits reports whether a table fits the terminal, with columns cut if necessary.
 func (t *Terminal) Fits(columns []Column, rows [][]string) bool {
 	_, widths := measure(columns, rows)
 	return shrink(columns, widths, t.Width)
 }
 
-// measure returns the cells as they are printed, and how wide the columns are.
+// measure returns the cells as printed, and the column widths.
 func measure(columns []Column, rows [][]string) (cells [][]string, widths []int) {
 	cells, widths = make([][]string, len(rows)), make([]int, len(columns))
 	for i, c := range columns {
@@ -57,8 +57,8 @@ func measure(columns []Column, rows [][]string) (cells [][]string, widths []int)
 	return cells, widths
 }
 
-// shrink makes columns fit a width as far as they may become narrower, and reports
-// whether they do.
+// shrink narrows columns to fit a total width, as far as they can shrink, and reports
+// whether they fit.
 func shrink(columns []Column, widths []int, most int) bool {
 	total := gap * (len(columns) - 1)
 	for _, w := range widths {
@@ -67,7 +67,7 @@ func shrink(columns []Column, widths []int, most int) bool {
 	for ; total > most; total-- {
 		widest := -1
 		for i, c := range columns {
-			if c.Least > 0 && widths[i] > max(c.Least, runewidth.StringWidth(c.Title)) && (widest < 0 || widths[i] > widths[widest]) {
+			if c.MinWidth > 0 && widths[i] > max(c.MinWidth, runewidth.StringWidth(c.Title)) && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}

@@ -1,6 +1,6 @@
 // Package terminal writes the output of commands: tables that fit the terminal, states
-// with a sign and a word, colours where they are wanted, bars of progress. Text that
-// comes from others cannot control the terminal.
+// with a symbol and a word, optional color, and progress bars. Untrusted text cannot
+// control the terminal.
 package terminal
 
 import (
@@ -15,10 +15,10 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// plainWidth is how many columns tables have where the terminal does not say.
+// plainWidth is the table width, in columns, if the terminal does not report one.
 const plainWidth = 80
 
-// Terminal is where a command writes.
+// Terminal is the output of a command.
 type Terminal struct {
 	Out, Err    io.Writer
 	Interactive bool // Out is a terminal
@@ -28,8 +28,8 @@ type Terminal struct {
 	Quiet       bool
 }
 
-// New returns what a command writes to. Files that are terminals are drawn on, with
-// colours unless $NO_COLOR is set or $TERM is dumb.
+// New returns a Terminal for the two outputs. If out is a terminal, it uses color unless
+// $NO_COLOR is set or $TERM is dumb.
 func New(out, err io.Writer, getenv func(string) string) *Terminal {
 	t := &Terminal{Out: out, Err: err, Width: plainWidth}
 	f, ok := out.(*os.File)
@@ -44,26 +44,26 @@ func New(out, err io.Writer, getenv func(string) string) *Terminal {
 	return t
 }
 
-// Attended reports whether a person sees the progress of what runs.
-func (t *Terminal) Attended() bool {
+// ShowsProgress reports whether a person can see progress.
+func (t *Terminal) ShowsProgress() bool {
 	f, ok := t.Err.(*os.File)
 	return ok && !t.Quiet && term.IsTerminal(int(f.Fd()))
 }
 
-// Print writes a line of the answer.
+// Print writes a line of output.
 func (t *Terminal) Print(format string, args ...any) error {
 	_, err := fmt.Fprintf(t.Out, format+"\n", args...)
 	return err
 }
 
-// Notef prints a note for people beside the answer, on standard error.
+// Notef prints a note to standard error, separate from the output.
 func (t *Terminal) Notef(format string, args ...any) {
 	if !t.Quiet {
 		fmt.Fprintf(t.Err, format+"\n", args...)
 	}
 }
 
-// PrintJSON writes v for programs, indented on a terminal.
+// PrintJSON writes v as JSON, indented on a terminal.
 func (t *Terminal) PrintJSON(v any) error {
 	e := json.NewEncoder(t.Out)
 	e.SetEscapeHTML(false)
@@ -73,10 +73,10 @@ func (t *Terminal) PrintJSON(v any) error {
 	return e.Encode(v)
 }
 
-// Clean returns text of others as one line that controls nothing.
+// Clean returns untrusted text as one line without control characters.
 func Clean(text string) string { return plaintext.Printable([]byte(text)) }
 
-// CleanLines is Clean for text of several lines.
+// CleanLines is Clean for text with several lines.
 func CleanLines(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\t", "        "), "\n")
 	for i, line := range lines {
@@ -85,7 +85,7 @@ func CleanLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Codes of colours.
+// Color codes.
 const (
 	red    = "31"
 	green  = "32"
@@ -101,7 +101,7 @@ func (t *Terminal) paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// states have a sign, so that they differ also without colours.
+// states have symbols, so that they differ without color.
 var states = map[string]struct{ sign, word, colour string }{
 	"QUEUED":    {"◌", "queued", yellow},
 	"RUNNING":   {"▶", "running", blue},
@@ -109,7 +109,7 @@ var states = map[string]struct{ sign, word, colour string }{
 	"FAILED":    {"✘", "failed", red},
 }
 
-// State returns the status of a job for people.
+// State formats a job status for display.
 func State(status string) string {
 	if s, ok := states[status]; ok {
 		return s.sign + " " + s.word
@@ -117,10 +117,10 @@ func State(status string) string {
 	return "? " + Clean(status)
 }
 
-// Paint is State in its colour.
+// Paint is State in color.
 func (t *Terminal) Paint(status string) string { return t.paint(states[status].colour, State(status)) }
 
-// colourOf returns the colour of a cell that State has made.
+// colourOf returns the color of a cell that State produced.
 func colourOf(cell string) string {
 	for _, s := range states {
 		if cell == s.sign+" "+s.word {

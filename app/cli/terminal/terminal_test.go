@@ -15,7 +15,7 @@ import (
 func TestTablesFit(t *testing.T) {
 	var out bytes.Buffer
 	w := &terminal.Terminal{Out: &out, Width: 30}
-	columns := []terminal.Column{{Title: "NAME", Least: 6}, {Title: "N", Right: true}, {Title: "NOTE", Least: 5}}
+	columns := []terminal.Column{{Title: "NAME", MinWidth: 6}, {Title: "N", Right: true}, {Title: "NOTE", MinWidth: 5}}
 	rows := [][]string{{"a-very-long-name-of-a-job", "7", "short"}, {"b\x1b[2J", "12345", "a long note\nof two lines"}, {"分子", "1", ""}}
 	must.OK(t, w.Table(columns, rows))
 	const want = "NAME            N  NOTE\n" +
@@ -70,12 +70,12 @@ func TestPlotsShowTheirRange(t *testing.T) {
 		t.Errorf("the line does not rise from corner to corner:\n%s", text)
 	}
 	for _, y := range [][]float64{nil, {math.NaN()}, {math.Inf(1)}} {
-		must.Contain(t, fmt.Sprintf("%v is drawn", y), terminal.Plot(terminal.Curve{Name: "none", X: []float64{1}, Y: y}, "", "", 40, 5), "no numbers")
+		must.Contain(t, fmt.Sprintf("%v is drawn", y), terminal.Plot(terminal.Curve{Name: "none", X: []float64{1}, Y: y}, "", "", 40, 5), "no values to plot")
 	}
-	terminal.Plot(terminal.Curve{X: []float64{-math.MaxFloat64, math.MaxFloat64}, Y: []float64{3, 3}}, "", "", 40, 5) // does not panic
+	terminal.Plot(terminal.Curve{X: []float64{-math.MaxFloat64, math.MaxFloat64}, Y: []float64{3, 3}}, "", "", 40, 5) // must not panic
 }
 
-func TestTransfersTellNothingWhereTheyAreShort(t *testing.T) {
+func TestShortTransfersPrintNothing(t *testing.T) {
 	var errs bytes.Buffer
 	w := &terminal.Terminal{Err: &errs}
 	bars := w.NewBars()

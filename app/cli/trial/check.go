@@ -15,41 +15,41 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Metric is a figure of a result beside what the algorithm file states.
+// Metric is a metric of a result, with the range that the algorithm file specifies.
 type Metric struct {
-	Name   string  `json:"name"`
-	Value  any     `json:"value"` // nil: there is none
-	Lowest float64 `json:"lowest"`
-	Most   float64 `json:"highest"`
+	Name    string  `json:"name"`
+	Value   any     `json:"value"` // nil means that the result does not have it
+	Lowest  float64 `json:"lowest"`
+	Highest float64 `json:"highest"`
 }
 
-// within reports whether the figure is as stated.
+// within reports whether the metric is in the range.
 func (m Metric) within() bool {
 	v, ok := m.Value.(float64)
-	return ok && v >= m.Lowest && v <= m.Most
+	return ok && v >= m.Lowest && v <= m.Highest
 }
 
 func (m Metric) String() string {
 	value := "absent"
 	if m.Value != nil {
-		text, _ := json.Marshal(m.Value) // it was JSON
+		text, _ := json.Marshal(m.Value) // decoded from JSON
 		value = string(text)
 	}
-	return m.Name + " " + value + " [" + number(m.Lowest) + ", " + number(m.Most) + "]"
+	return m.Name + " " + value + " [" + number(m.Lowest) + ", " + number(m.Highest) + "]"
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// checkJob compares a job that has ended with what its algorithm file promises.
+// checkJob compares a finished job with what its algorithm file specifies.
 func (t *Tester) checkJob(ctx context.Context, a *algorithm.File, job *client.Job, o *Outcome) {
 	if job.Metrics != nil {
 		o.Seconds = job.Metrics.RunSeconds
 	}
 	if job.Status != "COMPLETED" {
-		o.faultf("%s", job.Failure.Message)
+		o.failf("%s", job.Failure.Message)
 		o.LogTail = job.Failure.LogTail
-		if hint := hidden(job); hint != "" {
-			o.faultf("%s", hint)
+		if hint := sandboxHint(job); hint != "" {
+			o.failf("%s", hint)
 		}
 		return
 	}
@@ -58,11 +58,11 @@ func (t *Tester) checkJob(ctx context.Context, a *algorithm.File, job *client.Jo
 	t.checkViews(ctx, job, o)
 }
 
-// hidden returns a hint if a program in a sandbox says that a file is missing which this
-// machine has. Only the administrator sees this: it is the example's own job.
-func hidden(job *client.Job) string {
+// sandboxHint returns a hint if a sandboxed program reports a missing file that exists on this
+// machine. Only the operator sees the hint, because the job is the example's own.
+func sandboxHint(job *client.Job) string {
 	path := results.MissingPath(results.LastErrorLine(job.Failure.LogTail))
-	if path == "" || protocol.Box(job.Isolation) == "" {
+	if path == "" || protocol.SandboxOf(job.Isolation) == "" {
 		return ""
 	}
 	if _, err := os.Lstat(path); err != nil || strings.Contains(path, job.ID) {
@@ -74,7 +74,7 @@ func hidden(job *client.Job) string {
 func (t *Tester) checkFiles(ctx context.Context, a *algorithm.File, job *client.Job, o *Outcome) {
 	listed, err := t.API.ResultFiles(ctx, job.Name)
 	if err != nil {
-		o.faultf("list the result: %s", sentence(err))
+		o.failf("list the result: %s", sentence(err))
 		return
 	}
 	sizes := map[string]int64{}
@@ -83,11 +83,11 @@ func (t *Tester) checkFiles(ctx context.Context, a *algorithm.File, job *client.
 	}
 	for _, file := range a.Example.Files {
 		if _, there := sizes[file]; !there {
-			o.faultf("the result has no %s", file)
+			o.failf("the result has no %s", file)
 		}
 	}
 	if missing := a.Outputs.Missing(maps.All(sizes)); missing != "" {
-		o.faultf("%s", missing)
+		o.failf("%s", missing)
 	}
 }
 
@@ -95,13 +95,13 @@ func checkMetrics(a *algorithm.File, job *client.Job, o *Outcome) {
 	var results map[string]any
 	if job.Metrics != nil && len(job.Metrics.Results) > 0 {
 		if err := json.Unmarshal(job.Metrics.Results, &results); err != nil {
-			o.faultf("read the metrics: %v", err)
+			o.failf("read the metrics: %v", err)
 		}
 	}
 	for _, m := range a.Metrics {
 		_, stated := a.Example.Metrics[m.Name]
 		if _, found := results[m.Name]; !found && !stated {
-			o.Unfound = append(o.Unfound, m.Name)
+			o.MissingMetrics = append(o.MissingMetrics, m.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Example.Metrics)) {
@@ -109,7 +109,7 @@ func checkMetrics(a *algorithm.File, job *client.Job, o *Outcome) {
 		m := Metric{name, results[name], stated[0], stated[1]}
 		o.Metrics = append(o.Metrics, m)
 		if !m.within() {
-			o.faultf("the metric %s is outside its stated range", m)
+			o.failf("the metric %s is outside its stated range", m)
 		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"molrun/app/algorithm/builtin"
 )
 
-// exampleFile begins the name of a file that comes with the algorithms.
+// exampleFile is the prefix of the name of a file that comes with an algorithm.
 const exampleFile = "example:"
 
 // Settings uploads the files of an example and returns its settings with references to
-// them.
+// the uploads.
 func (t *Tester) Settings(ctx context.Context, a *algorithm.File) (json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(a.Example.Settings))
 	decoder.UseNumber()
@@ -35,8 +35,8 @@ func (t *Tester) Settings(ctx context.Context, a *algorithm.File) (json.RawMessa
 	return json.Marshal(settings)
 }
 
-// upload uploads the example files that a value names, also within lists, and returns the
-// value with references to them.
+// upload uploads the example files that a value names, including those in lists, and
+// returns the value with references to the uploads.
 func (t *Tester) upload(ctx context.Context, a *algorithm.File, value any) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -61,7 +61,7 @@ func (t *Tester) upload(ctx context.Context, a *algorithm.File, value any) (any,
 	return value, nil
 }
 
-// Upload uploads a file and returns the reference to it.
+// Upload uploads a file and returns a reference to it.
 func (t *Tester) Upload(ctx context.Context, folder, name string, text []byte) (reference string, err error) {
 	file, err := t.API.UploadBytes(ctx, folder, name, text)
 	if err != nil {

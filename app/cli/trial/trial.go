@@ -1,5 +1,5 @@
-// Package trial runs the examples of algorithms through the API of a service, and says in
-// what their results differ from what the algorithm files promise.
+// Package trial runs the examples of algorithms through the API of a service, and reports
+// how their results differ from what the algorithm files specify.
 package trial
 
 import (
@@ -16,40 +16,40 @@ import (
 	"molrun/app/client"
 )
 
-// Tester runs examples with the API key of its client.
+// Tester runs examples with its client's API key.
 type Tester struct {
 	API      *client.Client
-	Patience time.Duration // for one example, from its submission to its end
-	// Probe says why the program of an algorithm does not work where jobs run; nil if it does, or can't be asked.
-	// Without Probe, examples run at once.
+	Patience time.Duration // time limit of one example, from submission to finish
+	// Probe returns an error if an algorithm's program does not work where jobs run. It
+	// returns nil if the program works or can't be tested. A nil Probe skips the test.
 	Probe func(context.Context, *algorithm.File) error
 }
 
-// Outcome is what has come of an example.
+// Outcome is the outcome of one example.
 type Outcome struct {
-	Type    string   `json:"type"`
-	Version string   `json:"version"`
-	Ready   bool     `json:"ready"`
-	Missing []string `json:"missing,omitempty"` // why it is not ready
-	Job     string   `json:"job,omitempty"`
-	Status  string   `json:"status,omitempty"`  // of the job; "": there is none
-	Seconds float64  `json:"seconds"`           // that it ran
-	Metrics []Metric `json:"metrics"`           // that the file states
-	Unfound []string `json:"unfound,omitempty"` // metrics of the file that the result does not have
-	Views   []View   `json:"views"`
-	Faults  []string `json:"faults"`            // none: all is as promised
-	LogTail string   `json:"logTail,omitempty"` // of a job that failed
+	Type           string   `json:"type"`
+	Version        string   `json:"version"`
+	Ready          bool     `json:"ready"`
+	Missing        []string `json:"missing,omitempty"` // why it is not ready
+	Job            string   `json:"job,omitempty"`
+	Status         string   `json:"status,omitempty"`  // job status; "" means that no job was submitted
+	Seconds        float64  `json:"seconds"`           // run time
+	Metrics        []Metric `json:"metrics"`           // metrics with a range in the file
+	MissingMetrics []string `json:"unfound,omitempty"` // metrics of the file that the result lacks
+	Views          []View   `json:"views"`
+	Faults         []string `json:"faults"`            // empty if all checks passed
+	LogTail        string   `json:"logTail,omitempty"` // for a failed job
 }
 
-// Passed reports whether the example ran and all is as promised.
+// Passed reports whether the example ran and passed all checks.
 func (o *Outcome) Passed() bool { return o.Ready && len(o.Faults) == 0 }
 
-func (o *Outcome) faultf(format string, args ...any) {
+func (o *Outcome) failf(format string, args ...any) {
 	o.Faults = append(o.Faults, fmt.Sprintf(format, args...))
 }
 
-// TestAll runs the examples of algorithms, some at once, and shows the outcomes in their order,
-// each as soon as those before it are there.
+// TestAll runs the examples of algorithms, atOnce at a time, and shows the outcomes in
+// order, each as soon as it and all earlier ones are available.
 func (t *Tester) TestAll(ctx context.Context, all []*algorithm.File, atOnce int, show func(*Outcome)) {
 	outcomes := make([]chan *Outcome, len(all))
 	for i := range outcomes {
@@ -81,7 +81,7 @@ func (t *Tester) Test(ctx context.Context, a *algorithm.File) *Outcome {
 	o := &Outcome{Type: a.Type, Version: a.Version, Metrics: []Metric{}, Views: []View{}, Faults: []string{}}
 	offered, err := t.API.Algorithm(ctx, a.Type, a.Version)
 	if err != nil {
-		o.faultf("ask whether it is ready: %v", err)
+		o.failf("check whether it is ready: %v", err)
 		return o
 	}
 	if o.Ready, o.Missing = offered.Ready, offered.Missing; !o.Ready {
@@ -89,12 +89,12 @@ func (t *Tester) Test(ctx context.Context, a *algorithm.File) *Outcome {
 	}
 	if t.Probe != nil {
 		if err := t.Probe(ctx, a); err != nil {
-			o.faultf("%v", err)
+			o.failf("%v", err)
 			return o
 		}
 	}
 	if a.Example == nil {
-		o.faultf("the file has no [example]")
+		o.failf("the file has no [example]")
 		return o
 	}
 	job, err := t.runExample(ctx, a)
@@ -102,18 +102,18 @@ func (t *Tester) Test(ctx context.Context, a *algorithm.File) *Outcome {
 		o.Job, o.Status = job.Name, job.Status
 	}
 	if err != nil {
-		o.faultf("%s", sentence(err))
+		o.failf("%s", sentence(err))
 		return o
 	}
 	t.checkJob(ctx, a, job, o)
 	return o
 }
 
-// errPatience ends a wait.
-var errPatience = errors.New("it did not end in time")
+// errPatience is the cause when the time limit ends a wait.
+var errPatience = errors.New("it did not finish in time")
 
-// runExample submits the example and waits for its end. Along with an error comes the job that has
-// not ended well, if there is one.
+// runExample submits the example and waits for it to finish. If it returns an error, it
+// also returns the job, if there is one.
 func (t *Tester) runExample(ctx context.Context, a *algorithm.File) (*client.Job, error) {
 	settings, err := t.Settings(ctx, a)
 	if err != nil {
@@ -123,7 +123,7 @@ func (t *Tester) runExample(ctx context.Context, a *algorithm.File) (*client.Job
 	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience, errPatience)
 	defer cancel()
 	if _, err = t.API.Submit(ctx, client.Submission{Name: name, Type: a.Type, Version: a.Version, Settings: settings}); err != nil {
-		return nil, err // the caller that interrupts a submission stops all jobs
+		return nil, err // a caller that interrupts a submission stops all jobs
 	}
 	job, err := t.API.Wait(ctx, name)
 	if ctx.Err() == nil || err == nil {
@@ -133,7 +133,7 @@ func (t *Tester) runExample(ctx context.Context, a *algorithm.File) (*client.Job
 	return job, errors.Join(context.Cause(ctx), stopping)
 }
 
-// stopPatience bounds the end of a job that was cancelled.
+// stopPatience limits how long a canceled job can take to stop.
 const stopPatience = time.Minute
 
 // stop cancels a job and waits until its processes have exited.
@@ -142,7 +142,7 @@ func (t *Tester) stop(ctx context.Context, name string) (*client.Job, error) {
 	defer cancel()
 	_, err := t.API.Cancel(ctx, name)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == 409 {
-		err = nil // it has just ended
+		err = nil // already finished
 	}
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (t *Tester) stop(ctx context.Context, name string) (*client.Job, error) {
 	return t.API.Wait(ctx, name)
 }
 
-// StopAll cancels the jobs that have not ended and waits until their processes have exited.
+// StopAll cancels the unfinished jobs and waits until their processes have exited.
 func (t *Tester) StopAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
@@ -164,14 +164,14 @@ func (t *Tester) StopAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// sentence puts an error into the words that its reader needs.
+// sentence formats an error for the report.
 func sentence(err error) string {
 	refused, ok := errors.AsType[*client.Error](err)
 	switch {
 	case ok && len(refused.Details) > 0:
-		return "the example is refused: " + strings.ReplaceAll(refused.Error(), "\n", "; ")
+		return "the example was rejected: " + strings.ReplaceAll(refused.Error(), "\n", "; ")
 	case ok:
-		return fmt.Sprintf("the service says %d %s: %s", refused.Status, cmp.Or(refused.Code, "?"), refused.Message)
+		return fmt.Sprintf("the service responded %d %s: %s", refused.Status, cmp.Or(refused.Code, "?"), refused.Message)
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	}

@@ -17,24 +17,24 @@ import (
 type View struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind"`
-	Files  int    `json:"files"`  // that there are
-	Opened int    `json:"opened"` // that show something
+	Files  int    `json:"files"`  // number of files
+	Opened int    `json:"opened"` // files that show something
 }
 
-// maxOpened bounds the files of one view that are read.
+// maxOpened is the maximum number of files read for one view.
 const maxOpened = 20
 
-// maxRead bounds what is read of a file.
+// maxRead is the maximum number of bytes read from a file.
 const maxRead = 8 << 20
 
-// errNoRows says that a table has nothing but its heading, as where nothing was found.
+// errNoRows reports that a table has only a heading, as after a search without hits.
 var errNoRows = errors.New("it has no rows")
 
 // checkViews opens every file of every view.
 func (t *Tester) checkViews(ctx context.Context, job *client.Job, o *Outcome) {
 	views, err := t.API.Views(ctx, job.Name)
 	if err != nil {
-		o.faultf("list the views: %s", sentence(err))
+		o.failf("list the views: %s", sentence(err))
 		return
 	}
 	for _, v := range views {
@@ -44,14 +44,14 @@ func (t *Tester) checkViews(ctx context.Context, job *client.Job, o *Outcome) {
 			case err == nil:
 				seen.Opened++
 			case !errors.Is(err, errNoRows):
-				o.faultf("the view %s can't show %s: %s", v.Name, f.Path, sentence(err))
+				o.failf("the view %s can't show %s: %s", v.Name, f.Path, sentence(err))
 			}
 		}
 		o.Views = append(o.Views, seen)
 	}
 }
 
-// openView reads a file of a view as what it is to be shown as.
+// openView reads a file of a view and checks that it has something to show.
 func (t *Tester) openView(ctx context.Context, job string, v client.View, f client.ViewFile) error {
 	text, err := t.readBeginning(ctx, job, f.Path)
 	if err != nil {
@@ -76,7 +76,7 @@ func (t *Tester) openView(ctx context.Context, job string, v client.View, f clie
 	return nil
 }
 
-// readBeginning returns the beginning of a file that is not empty.
+// readBeginning returns the beginning of a file. An empty file is an error.
 func (t *Tester) readBeginning(ctx context.Context, job, file string) ([]byte, error) {
 	text, err := t.API.ReadFile(ctx, job, file, maxRead)
 	if err == nil && len(text) == 0 {
@@ -87,7 +87,7 @@ func (t *Tester) readBeginning(ctx context.Context, job, file string) ([]byte, e
 
 func (t *Tester) openTopology(ctx context.Context, job string, f client.ViewFile) error {
 	if f.Topology == "" {
-		return fmt.Errorf("its topology is not there")
+		return fmt.Errorf("its topology file is missing")
 	}
 	text, err := t.readBeginning(ctx, job, f.Topology)
 	if err != nil {
@@ -109,7 +109,7 @@ func (t *Tester) openSeries(ctx context.Context, job, view, file string) error {
 	}
 	for i, column := range s.Values {
 		if !hasNumber(column) {
-			return fmt.Errorf("its column %s has no number", s.Columns[i].Name)
+			return fmt.Errorf("its column %s has no numbers", s.Columns[i].Name)
 		}
 	}
 	return nil
@@ -124,12 +124,13 @@ func hasNumber(column []*float64) bool {
 	return false
 }
 
-// countAtoms counts the atoms in the beginning of a structure file, if it knows its format.
+// countAtoms counts the atoms in the beginning of a structure file. known is false if the
+// format is not supported.
 func countAtoms(file string, text []byte) (n int, known bool) {
 	lines := strings.Split(string(text), "\n")
 	switch strings.ToLower(path.Ext(file)) {
 	case ".cif", ".mmcif":
-		m, _ := structure.Read(bytes.NewReader(text)) // the last line may be cut
+		m, _ := structure.Read(bytes.NewReader(text)) // the last line may be cut off
 		return m.Atoms, true
 	case ".pdb", ".ent", ".pdbqt", ".pqr":
 		for _, line := range lines {
@@ -148,7 +149,7 @@ func countAtoms(file string, text []byte) (n int, known bool) {
 	return 0, false
 }
 
-// counted returns the number in the first width columns of a line.
+// counted parses the number in the first width columns of a line.
 func counted(lines []string, line, width int) int {
 	if line >= len(lines) {
 		return 0

@@ -1,4 +1,4 @@
-"""Pictures of results as SVG files, with Python's standard library alone."""
+"""Plots of results as SVG files, using only Python's standard library."""
 import math
 import pathlib
 import re
@@ -12,7 +12,7 @@ def text(words):
 
 
 def plot(series, target, title, x, y):
-    """Draws numbers over numbers as an SVG file. Series is a list of pairs."""
+    """Draws a line plot as an SVG file. series is a list of (x, y) pairs."""
     width, height, left, bottom = 640, 360, 70, 50
     xs, ys = [p[0] for p in series], [p[1] for p in series]
     low, high = min(ys), max(ys)
@@ -36,7 +36,7 @@ def plot(series, target, title, x, y):
 
 
 def bars(rows, target, title):
-    """Draws a bar for each pair of a name and a number below 0, in their order."""
+    """Draws a bar for each (name, negative number) pair, in order."""
     height, most = 60 + 14 * len(rows), max(-value for _, value in rows)
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {height}" font-family="sans-serif" font-size="11">',
              f'<rect width="640" height="{height}" fill="white"/><text x="20" y="26" font-size="16">{text(title)}</text>']
@@ -47,7 +47,7 @@ def bars(rows, target, title):
 
 
 def ligand(file):
-    """Atoms (element, place) and bonds (pairs of their numbers) of the first molecule of an SDF file."""
+    """Returns the atoms (element, position) and the bonds between heavy atoms (pairs of indices) of the first molecule of an SDF file."""
     lines = pathlib.Path(file).read_text().splitlines()
     n, m = int(lines[3][:3]), int(lines[3][3:6])
     atoms = [(line[31:34].strip(), tuple(float(line[k:k + 10]) for k in (0, 10, 20))) for line in lines[4:4 + n]]
@@ -56,7 +56,7 @@ def ligand(file):
 
 
 def pose(receptor, pose, target, title):
-    """Draws a ligand and the residues within 4.5 Å of it, seen from outside the receptor."""
+    """Draws a ligand and the residues within 4.5 Å of it, viewed from outside the receptor."""
     atoms, bonds = ligand(pose)
     heavy = [p for e, p in atoms if e != "H"]
     chain = [(line[76:78].strip(), tuple(float(line[k:k + 8]) for k in (30, 38, 46)), line[17:20].title() + line[22:27].strip())
@@ -81,7 +81,7 @@ def pose(receptor, pose, target, title):
                 parts.append(((z1 + z2) / 2, f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="rgb({shade},{shade},{shade})" stroke-width="2.5"/>'))
     for i, j in bonds:
         (x1, y1, z1), (x2, y2, z2) = seen(atoms[i][1]), seen(atoms[j][1])
-        for (xa, ya), element in (((x1, y1), atoms[i][0]), ((x2, y2), atoms[j][0])):  # each half in the colour of its atom
+        for (xa, ya), element in (((x1, y1), atoms[i][0]), ((x2, y2), atoms[j][0])):  # each half in the color of its atom
             parts.append(((z1 + z2) / 2 + 100, f'<line x1="{xa:.1f}" y1="{ya:.1f}" x2="{(x1 + x2) / 2:.1f}" y2="{(y1 + y2) / 2:.1f}" stroke="{COLOURS.get(element, "#8250df")}" stroke-width="6" stroke-linecap="round"/>'))
     for name in sorted(near):
         x1, y1, z1 = seen(next((a[1] for a in reversed(site) if a[2] == name)))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Simulates lysozyme in water for 20 ps and draws what came out.
+"""Simulates lysozyme in water for 20 ps and plots the results.
 
   KEY=... [BASE=...] python3 gromacs.py STRUCTURE.pdb FOLDER [CORES]
 

@@ -1,4 +1,4 @@
-"""The calls of molrun's API that the examples need, with Python's standard library alone."""
+"""The API calls that the examples need, using only Python's standard library."""
 import http.client
 import json
 import os
@@ -13,7 +13,7 @@ KEY = os.environ.get("KEY", "").strip()
 
 
 def call(method, path, body=None):
-    """Calls the API and returns its JSON; an error ends the program with its message."""
+    """Calls the API and returns its JSON; exits with the message of an error."""
     request = urllib.request.Request(BASE + path, method=method, data=None if body is None else json.dumps(body).encode())
     request.add_header("x-api-key", KEY)
     if body is not None:
@@ -26,12 +26,12 @@ def call(method, path, body=None):
 
 
 def upload(file):
-    """Uploads a file and returns the reference for settings."""
+    """Uploads a file and returns its reference for settings."""
     file = pathlib.Path(file)
     grant = call("PUT", f"/upload/{urllib.parse.quote(file.name)}?folder=inputs")
     link = urllib.parse.urlsplit(grant["uploadUrl"])
     connect = http.client.HTTPSConnection if link.scheme == "https" else http.client.HTTPConnection
-    connection = connect(link.netloc, timeout=600)  # urllib would name a content type, which the link does not
+    connection = connect(link.netloc, timeout=600)  # urllib would add a content type that does not match the link
     connection.request("PUT", f"{link.path}?{link.query}", file.read_bytes())
     answer = connection.getresponse()
     if answer.status != 200:
@@ -42,7 +42,7 @@ def upload(file):
 
 
 def wait(name):
-    """Waits until a job has ended and returns its record; a failed one ends the program."""
+    """Waits until a job has finished and returns its record; exits if it failed."""
     while True:
         job = call("GET", f"/jobs/{urllib.parse.quote(name)}?wait=30s")
         if job["status"] not in ("QUEUED", "RUNNING"):
@@ -56,7 +56,7 @@ def wait(name):
 
 
 def download(job, path, target):
-    """Writes a file of a result."""
+    """Downloads a file of a result."""
     request = urllib.request.Request(f"{BASE}/jobs/{urllib.parse.quote(job)}/files/{urllib.parse.quote(path)}", headers={"x-api-key": KEY})
     with urllib.request.urlopen(request, timeout=600) as answer:
         pathlib.Path(target).write_bytes(answer.read())

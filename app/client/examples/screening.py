@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Docks a table of ligands into a protein, as jobs that build on a job.
+"""Docks a table of ligands into a protein, as jobs that depend on another job.
 
   KEY=... [BASE=...] python3 screening.py STRUCTURE.pdb LIGANDS.csv "RESIDUES" FOLDER
 
 One request prepares the structure; another submits a docking for each row of the table
 (columns name and smiles), each of which waits for the prepared structure. Writes ranked.csv,
 ranked.svg, pose.svg, receptor.pdb and best.sdf into the folder. Needs a server with PDB2PQR and
-AutoDock Vina (molrun algorithms list). RESIDUES are those around the site, such as
+AutoDock Vina (molrun algorithms list). RESIDUES are the residues around the site, such as
 "A:53 A:70"."""
 import csv
 import pathlib

@@ -1,4 +1,4 @@
-"""Gives pip the wheel that lies beside this file (PEP 517)."""
+"""PEP 517 build backend: gives pip the wheel next to this file."""
 
 import os
 import shutil

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// released matches the versions that .ci/version prints: a number, perhaps of a
-// pre-release, and after a plus what was built. A v in front is ignored.
+// released matches the versions that .ci/version prints: a number, an optional
+// pre-release, and build information after a plus. A leading v is ignored.
 var released = regexp.MustCompile(`^v?(\d+(?:\.\d+)*)(?:[-~](alpha|beta|rc)\.?(\d+))?(?:\+(.+))?$`)
 
-// stages are the words of PEP 440 for pre-releases.
+// stages maps pre-release names to those of PEP 440.
 var stages = map[string]string{"alpha": "a", "beta": "b", "rc": "rc"}
 
-// public returns the version of this program as Python versions are written (PEP 440):
-// 1.2.0~rc.1 is 1.2.0rc1, and one without a number is 0.dev0 with the text after a plus.
+// public converts the version of this program to a Python version (PEP 440): 1.2.0~rc.1
+// becomes 1.2.0rc1. A version without a number becomes 0.dev0 with the text after a plus.
 func public(version string) string {
 	m := released.FindStringSubmatch(version)
 	if m == nil {
@@ -24,7 +24,8 @@ func public(version string) string {
 
 var others = regexp.MustCompile(`[^a-z0-9]+`)
 
-// local returns text as the part of a version that only distinguishes builds.
+// local converts text to the local part of a Python version, which only distinguishes
+// builds.
 func local(text string) string {
 	text = strings.Trim(others.ReplaceAllString(strings.ToLower(text), "."), ".")
 	if text == "" {

@@ -1,5 +1,5 @@
-// Package python makes the Python package of this program: its sources are part of the
-// program, so that a service always has the client that fits it.
+// Package python builds the Python package of this program. The sources are embedded, so
+// that a service always provides the matching client.
 package python
 
 import (
@@ -25,13 +25,13 @@ type File struct {
 	Content []byte
 }
 
-// Wheel returns the package as pip installs it, for a version of this program. The same
-// program always makes the same bytes.
+// Wheel returns the package as a wheel for pip, for a version of this program. The build
+// is reproducible.
 func Wheel(version string) File { return wheel(sources, public(version)) }
 
-// Archive returns a source archive whose sources are the wheel. Its name has no version:
-// pip refuses a wheel at an address that does not end with the wheel's full name, and
-// takes an archive at any.
+// Archive returns a source archive whose only source is the wheel. Its name has no
+// version: pip rejects a wheel at a URL that does not end with the wheel's full name, but
+// accepts an archive at any URL.
 func Archive(version string) File {
 	w := Wheel(version)
 	dir := "molrun-" + public(version) + "/"
@@ -42,7 +42,7 @@ func Archive(version string) File {
 	})}
 }
 
-// project makes pip call backend.py, with no other package.
+// project makes pip call backend.py, without other packages.
 const project = `[build-system]
 requires = []
 build-backend = "backend"
@@ -89,7 +89,7 @@ func wheel(sources fs.FS, version string) File {
 	return File{"molrun-" + version + "-py3-none-any.whl", zipped(files)}
 }
 
-// record lists the files of a wheel with their digests, itself without.
+// record lists the files of a wheel with their digests. The record itself has no digest.
 func record(files []File, itself string) []byte {
 	var b strings.Builder
 	for _, f := range files {
@@ -99,7 +99,7 @@ func record(files []File, itself string) []byte {
 	return []byte(b.String() + itself + ",,\n")
 }
 
-// zipped returns an archive of the files, as old as a zip can be.
+// zipped returns a zip archive of the files, with the earliest date that zip allows.
 func zipped(files []File) []byte {
 	var b bytes.Buffer
 	archive := zip.NewWriter(&b)
@@ -121,7 +121,7 @@ func readFile(from fs.FS, name string) []byte {
 	return content
 }
 
-// must panics if the program's own files can't be read, which is a bug.
+// must panics if the program's embedded files can't be read, which is a bug.
 func must(err error) {
 	if err != nil {
 		panic(err)

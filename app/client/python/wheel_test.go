@@ -13,10 +13,10 @@ import (
 	"testing/fstest"
 )
 
-// pep440 matches the versions that pip takes, in their normal form.
+// pep440 matches normalized versions that pip accepts.
 var pep440 = regexp.MustCompile(`^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?$`)
 
-func TestVersionsAreThoseOfPython(t *testing.T) {
+func TestPythonVersions(t *testing.T) {
 	for version, want := range map[string]string{
 		"1.0.0": "1.0.0", "v1.2.0": "1.2.0", "1.10": "1.10", "1.2.0+dirty": "1.2.0+dirty",
 		"1.2.0~rc.1": "1.2.0rc1", "v1.2.0-rc.1": "1.2.0rc1", "1.2.0~beta2": "1.2.0b2", "1.2.0~alpha.3": "1.2.0a3",

@@ -18,10 +18,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// tree is JSON that a test changes before it is read.
+// tree is JSON that a test modifies before parsing it.
 type tree = map[string]any
 
-// phasesOf are the figures of a slab as cg-condensate writes them.
+// phasesOf returns the phase metrics of a slab in the format of cg-condensate.
 func phasesOf(dense, denseSE, dilute, diluteSE float64) tree {
 	return tree{
 		"cden_mM": tree{"mean": dense / 2.6, "se": denseSE / 2.6}, "cdil_mM": tree{"mean": dilute / 2.6, "se": diluteSE / 2.6},
@@ -31,9 +31,9 @@ func phasesOf(dense, denseSE, dilute, diluteSE float64) tree {
 	}
 }
 
-// slab is the summary of a slab that has condensed, as the law of the tests has it.
+// slab is the summary of a slab that condensed, with the concentrations of truth.
 func slab(temperature float64) tree {
-	dense, dilute := truth().At(temperature)
+	dense, dilute := truth().Phases(temperature)
 	return tree{
 		"engine": "cg-condensate", "engine_version": "1", "model": "CALVADOS 2", "complete": true,
 		"settings": tree{
@@ -49,19 +49,19 @@ func slab(temperature float64) tree {
 func settingsOf(s tree) tree { return s["settings"].(tree) }
 func resultsOf(s tree) tree  { return s["results"].(tree) }
 
-// phasesIn returns what a test changes of the phases.
+// phasesIn returns the phases of the first component, for a test to modify.
 func phasesIn(s tree) tree {
 	return resultsOf(s)["components"].([]any)[0].(tree)["phases"].(tree)
 }
 
-// single makes a slab one that did not condense.
+// single turns s into a slab that did not condense.
 func single(s tree) tree {
 	resultsOf(s)["condensed"], resultsOf(s)["reason"] = false, "The chains do not condense."
 	delete(resultsOf(s)["components"].([]any)[0].(tree), "phases")
 	return s
 }
 
-// undecided makes a slab one that does not tell whether it condenses.
+// undecided turns s into a slab for which condensation is undecided.
 func undecided(s tree) tree {
 	single(s)
 	resultsOf(s)["condensed"], resultsOf(s)["converged"] = nil, false
@@ -69,7 +69,7 @@ func undecided(s tree) tree {
 	return s
 }
 
-// bounded leaves only a bound of the dilute phase, in mg/mL.
+// bounded leaves only an upper bound on the dilute concentration, in mg/mL.
 func bounded(s tree, below float64) tree {
 	f := phasesIn(s)
 	f["cdil_mg_mL"], f["cdil_se_mg_mL"], f["cdil_mM"] = nil, nil, tree{"mean": nil, "se": nil}
@@ -83,7 +83,7 @@ func doubtful(s tree) tree {
 	return s
 }
 
-// slabs are summaries over temperature.
+// slabs returns one summary per temperature.
 func slabs(at ...float64) (all []tree) {
 	for _, temperature := range at {
 		all = append(all, slab(temperature))
@@ -91,8 +91,8 @@ func slabs(at ...float64) (all []tree) {
 	return all
 }
 
-// evaluated runs the engine on summaries, the first of which is that of job s1, and returns its
-// files and what it printed.
+// evaluated runs the engine on summaries, the first from job s1, and returns its output
+// files and log.
 func evaluated(t *testing.T, unconverged bool, summaries ...tree) (files map[string]string, log string, err error) {
 	t.Helper()
 	order := make([]int, len(summaries))
@@ -169,7 +169,7 @@ func TestCriticalPointOfSummaries(t *testing.T) {
 		}
 	}
 	for _, name := range []string{plotFile, summaryFile} {
-		must.Contain(t, name+" says what made it", files[name], "unknown") // the version of the test
+		must.Contain(t, name+" says what made it", files[name], "unknown")
 	}
 	for _, name := range []string{plotFile, tableFile, curveFile, summaryFile} {
 		if files[name] == "" {
@@ -181,8 +181,8 @@ func TestCriticalPointOfSummaries(t *testing.T) {
 	}
 }
 
-// What cannot say a critical temperature completes with a reason.
-func TestSeriesThatCannotSay(t *testing.T) {
+// A series that does not determine a critical temperature completes with a reason.
+func TestSeriesWithoutCriticalPoint(t *testing.T) {
 	alone := func(s tree, key string, value any) tree {
 		phasesIn(s)[key] = value
 		return s
@@ -200,22 +200,22 @@ func TestSeriesThatCannotSay(t *testing.T) {
 		reason    string
 		notes     []string
 	}{
-		"one":              {slabs(293), "here are 1.", nil},
-		"two":              {slabs(283, 293), "here are 2.", nil},
-		"equal":            {[]tree{slab(293), seeded(slab(293), 2), seeded(slab(293), 3)}, "here are 1.", nil},
-		"the same run":     {slabs(283, 293, 293), "here are 2.", []string{"s3: the same run as s2"}},
-		"none condensed":   {[]tree{single(slab(333)), single(slab(343)), single(slab(353))}, "here are 0.", []string{"s1: did not condense", "s3: did not condense"}},
-		"not converged":    {[]tree{slab(283), slab(293), doubtful(slab(303))}, "here are 2.", []string{"s3: not converged: take more steps"}},
-		"no error":         {[]tree{slab(283), slab(293), alone(slab(303), "cden_se_mg_mL", nil)}, "here are 2.", []string{"s3: the error of its dense phase is unknown"}},
-		"zero error":       {[]tree{slab(283), slab(293), alone(slab(303), "cdil_se_mg_mL", 0)}, "here are 2.", []string{"s3: the error of its dilute phase is unknown"}},
-		"negative error":   {[]tree{slab(283), slab(293), alone(slab(303), "cden_se_mg_mL", -1)}, "here are 2.", []string{"s3: the error of its dense phase is unknown"}},
-		"no dense phase":   {[]tree{slab(283), slab(293), alone(slab(303), "cden_mg_mL", nil)}, "here are 2.", []string{"s3: the concentration of its dense phase is unknown"}},
-		"negative dilute":  {[]tree{slab(283), slab(293), alone(slab(303), "cdil_mg_mL", -3)}, "here are 2.", []string{"s3: the concentration of its dilute phase is unknown"}},
-		"inverted":         {[]tree{slab(283), slab(293), alone(slab(303), "cdil_mg_mL", 900)}, "here are 2.", []string{"s3: its dilute phase is no thinner"}},
-		"bound of nothing": {[]tree{slab(283), slab(293), bounded(slab(303), 0)}, "here are 2.", []string{"s3: the concentration of its dilute phase is unknown"}},
+		"one":              {slabs(293), "there are 1.", nil},
+		"two":              {slabs(283, 293), "there are 2.", nil},
+		"equal":            {[]tree{slab(293), seeded(slab(293), 2), seeded(slab(293), 3)}, "there are 1.", nil},
+		"the same run":     {slabs(283, 293, 293), "there are 2.", []string{"s3: same run as s2"}},
+		"none condensed":   {[]tree{single(slab(333)), single(slab(343)), single(slab(353))}, "there are 0.", []string{"s1: did not condense", "s3: did not condense"}},
+		"not converged":    {[]tree{slab(283), slab(293), doubtful(slab(303))}, "there are 2.", []string{"s3: not converged: run more steps"}},
+		"no error":         {[]tree{slab(283), slab(293), alone(slab(303), "cden_se_mg_mL", nil)}, "there are 2.", []string{"s3: the error of its dense phase is unknown"}},
+		"zero error":       {[]tree{slab(283), slab(293), alone(slab(303), "cdil_se_mg_mL", 0)}, "there are 2.", []string{"s3: the error of its dilute phase is unknown"}},
+		"negative error":   {[]tree{slab(283), slab(293), alone(slab(303), "cden_se_mg_mL", -1)}, "there are 2.", []string{"s3: the error of its dense phase is unknown"}},
+		"no dense phase":   {[]tree{slab(283), slab(293), alone(slab(303), "cden_mg_mL", nil)}, "there are 2.", []string{"s3: the concentration of its dense phase is unknown"}},
+		"negative dilute":  {[]tree{slab(283), slab(293), alone(slab(303), "cdil_mg_mL", -3)}, "there are 2.", []string{"s3: the concentration of its dilute phase is unknown"}},
+		"inverted":         {[]tree{slab(283), slab(293), alone(slab(303), "cdil_mg_mL", 900)}, "there are 2.", []string{"s3: its dilute phase is not less concentrated"}},
+		"bound of nothing": {[]tree{slab(283), slab(293), bounded(slab(303), 0)}, "there are 2.", []string{"s3: the concentration of its dilute phase is unknown"}},
 		"rising":           {rising, "do not become more alike", nil},
 		"absurd":           {[]tree{slab(283), slab(293), slab(303), alone(alone(slab(313), "cden_mg_mL", 1e9), "cden_se_mg_mL", 1e-3)}, "do not become more alike", nil},
-		"loose":            {loose, "leave the critical temperature open by more than the 2 K", nil},
+		"loose":            {loose, "The error of the critical temperature exceeds the 2 K", nil},
 	} {
 		files, log, err := evaluated(t, false, tt.summaries...)
 		if err != nil {
@@ -240,21 +240,21 @@ func seeded(s tree, seed int) tree {
 	return s
 }
 
-// A bound stands for all that is below it: half of it, with the standard deviation of an even
-// distribution.
+// An upper bound counts as a uniform distribution from 0 to the bound: its mean is half
+// the bound.
 func TestBoundsCountWithTheirWidth(t *testing.T) {
 	all := slabs(283, 293, 303, 313, 323, 331)
-	_, dilute := truth().At(283)
+	_, dilute := truth().Phases(283)
 	bounded(all[0], 2*dilute)
 	files, log, err := evaluated(t, false, all...)
 	must.OK(t, err)
 	m := figuresOf(t, files)
-	near(t, m, "Tc_K", truth().Tc.Mean) // half of the bound is the truth
-	if !strings.Contains(log, fmt.Sprintf("anywhere from 0 to %.3g mg/mL", 2*dilute)) || m["points_used"] != 6.0 {
+	near(t, m, "Tc_K", truth().Tc.Mean) // half the bound is the true value
+	if !strings.Contains(log, fmt.Sprintf("treated as uniform from 0 to %.3g mg/mL", 2*dilute)) || m["points_used"] != 6.0 {
 		t.Errorf("%v, printed\n%s", m, log)
 	}
-	p := Point{Dense: Level{500, 3}, Dilute: Level{math.NaN(), math.NaN()}, Below: 6}
-	if _, got := p.levels(); got.Mean != 3 || math.Abs(got.SE-math.Sqrt(3)) > 1e-12 {
+	p := Point{Dense: Concentration{500, 3}, Dilute: Concentration{math.NaN(), math.NaN()}, Below: 6}
+	if _, got := p.concentrations(); got.Mean != 3 || math.Abs(got.SE-math.Sqrt(3)) > 1e-12 {
 		t.Errorf("a bound of 6 is taken as %+v", got)
 	}
 	wide := bounded(slab(283), 100*dilute)
@@ -278,12 +278,12 @@ func TestPointsThatAreNotConverged(t *testing.T) {
 	if b["points_used"] != 4.0 || b["Tc_above_K"] != 313.0 || b["Tc_below_K"] != nil || b["points_used_unconverged"] != 1.0 {
 		t.Errorf("with: %v", b)
 	}
-	if !strings.Contains(log, "s5: not converged: take more steps") || !strings.Contains(log, "s4: used though not converged") || !strings.Contains(log, "1 of the 4 points that are used are not converged") {
+	if !strings.Contains(log, "s5: not converged: run more steps") || !strings.Contains(log, "s4: used though not converged") || !strings.Contains(log, "1 of the 4 points used are not converged") {
 		t.Errorf("printed\n%s", log)
 	}
 }
 
-// Slabs that do not tell whether they condense bound no critical temperature; those of one phase do.
+// Undecided slabs do not bound the critical temperature; slabs with a single phase do.
 func TestSlabsThatDoNotTellBoundNothing(t *testing.T) {
 	good := slabs(283, 293, 303, 313, 323, 331)
 	for _, unconverged := range []bool{false, true} {
@@ -292,7 +292,7 @@ func TestSlabsThatDoNotTellBoundNothing(t *testing.T) {
 		if m := figuresOf(t, files); m["Tc_below_K"] != nil || m["points_used"] != 6.0 || m["Tc_K"] == nil {
 			t.Error(m)
 		}
-		if !strings.Contains(log, "s7: not known whether it condenses: slab thinner") || strings.Contains(log, "do not condense") || strings.Contains(log, "molrun:warning") {
+		if !strings.Contains(log, "s7: condensation undecided: slab thinner") || strings.Contains(log, "do not condense") || strings.Contains(log, "molrun:warning") {
 			t.Errorf("printed\n%s", log)
 		}
 		must.Equal(t, "condensed", cells(t, files[tableFile])["condensed"], []string{"true", "true", "true", "true", "true", "true", ""})
@@ -323,14 +323,14 @@ func TestWarnings(t *testing.T) {
 		f["cden_mg_mL"], f["cdil_mg_mL"] = f["cden_mg_mL"].(float64)+more, f["cdil_mg_mL"].(float64)+more
 	}
 	for want, summaries := range map[string][]tree{
-		"extrapolate to a negative critical concentration":                                         steep,
-		"is 38.7 K above the highest temperature with a condensate, far for points that span 20 K": slabs(283, 293, 303),
-		"deviate from the law by more than their errors":                                           off,
-		"most of all s3 by":                                      off,
-		"means of both phases are not on a line":                 off,
-		"no condensate at 335 K, below the critical temperature": append(slabs(283, 303, 331), single(slab(335))),
-		"no condensate at 293 K, and one at 331 K":               append(slabs(283, 303, 331), single(slab(293))),
-		"differ in their boxes":                                  larger,
+		"extrapolate to a negative critical concentration":                                                         steep,
+		"is 38.7 K above the highest temperature with a condensate, a long extrapolation for points spanning 20 K": slabs(283, 293, 303),
+		"deviate from the law by more than their errors":                                                           off,
+		"largest deviation: s3, ":                                                                                  off,
+		"diameters do not lie on a line":                                                                           off,
+		"no condensate at 335 K, below the critical temperature":                                                   append(slabs(283, 303, 331), single(slab(335))),
+		"no condensate at 293 K but one at 331 K":                                                                  append(slabs(283, 303, 331), single(slab(293))),
+		"have different boxes":                                                                                     larger,
 	} {
 		_, log, err := evaluated(t, false, summaries...)
 		if err != nil || !strings.Contains(log, "molrun:warning ") || !strings.Contains(log, want) {
@@ -363,7 +363,7 @@ func TestPointsThatDoNotGoTogether(t *testing.T) {
 		"ends":     {[]tree{slab(283), with(slab(293), "charged_termini", false)}, []string{"differ in charged_termini: false (s2); true (s1)"}},
 		"two":      {[]tree{slab(283), with(slab(293), "ionic_strength_M", 0.3)}, []string{"in temperature and in ionic strength: 283 K and 0.15 mol/L (s1); 293 K and 0.3 mol/L (s2)"}},
 		"many": {[]tree{slab(283), with(slab(293), "protocol", "bulk"), mixed, running, {"engine": "cg-idp"}}, []string{
-			`s2 has the protocol "bulk"`, "s3 has 2 components", "s4 has not finished", "s5 is no summary.json of a job of cg-condensate",
+			`s2 has the protocol "bulk"`, "s3 has 2 components", "s4 has not finished", "s5 is not a summary.json of a cg-condensate job",
 		}},
 		"cold": {[]tree{with(slab(283), "temperature_K", -5)}, []string{"s1 is at -5 K"}},
 	} {
@@ -390,7 +390,7 @@ func TestBinodalOverIonicStrength(t *testing.T) {
 	files, log, err := evaluated(t, false, all...)
 	must.OK(t, err)
 	m := figuresOf(t, files)
-	if m["over"] != "ionic_strength" || m["Tc_K"] != nil || m["Tc_above_K"] != nil || !strings.Contains(log, "Over ionic strength there is no law") {
+	if m["over"] != "ionic_strength" || m["Tc_K"] != nil || m["Tc_above_K"] != nil || !strings.Contains(log, "No law predicts a critical ionic strength") {
 		t.Errorf("%v\n%s", m, log)
 	}
 	rows := strings.Split(strings.TrimSpace(files[tableFile]), "\n")
@@ -419,7 +419,7 @@ func TestOrderOfPointsMakesNoDifference(t *testing.T) {
 	}
 }
 
-// cells returns the columns of a table by their names.
+// cells returns the columns of a table, by name.
 func cells(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -467,13 +467,13 @@ func TestTables(t *testing.T) {
 		}
 		deviations = append(deviations, d)
 	}
-	// Of replicas with these errors, s3 and s6, one is higher by 40.
+	// The replicas s3 and s6 have these errors and differ by 40.
 	if apart := deviations[3] - deviations[2]; math.Abs(apart-40/math.Hypot(4, 1)) > 1e-3 {
 		t.Errorf("deviations of replicas differ by %g: %g", apart, deviations)
 	}
 }
 
-// Far from Tc the law may have a negative dilute branch, which is left out.
+// Far below Tc, the law can give a negative dilute concentration, which the curve omits.
 func TestCurveHasNoNegativeConcentration(t *testing.T) {
 	all := slabs(283, 293, 303, 313, 323, 331)
 	for _, s := range all {

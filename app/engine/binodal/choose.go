@@ -5,30 +5,31 @@ import (
 	"math"
 )
 
-// Choice says whether a point counts in a fit, and why not or with what reserve.
+// Choice states whether a point is used in the fit, with a note on why not or on any
+// caveat.
 type Choice struct {
 	Used bool
-	Note string // "" if there is nothing to say
+	Note string // "" if there is no caveat
 }
 
-// choose decides about each point of a series. Nothing unknown is taken for a number: a dilute
-// phase that has only an upper bound is anywhere between 0 and the bound, with equal
-// probability.
+// choose decides which points of a series are used. Missing values are never treated as
+// numbers. A dilute phase with only an upper bound is uniformly distributed between 0 and
+// the bound.
 func (s *Series) choose(unconverged bool) []Choice {
 	all := make([]Choice, len(s.Points))
 	for i := range s.Points {
 		p := &s.Points[i]
 		switch first := s.sameRun(i); {
 		case first != "":
-			all[i].Note = "the same run as " + first + ", which counts once"
+			all[i].Note = "same run as " + first + "; used once"
 		case p.Condensed == nil:
-			all[i].Note = "not known whether it condenses"
+			all[i].Note = "condensation undecided"
 			if p.Reason != "" {
 				all[i].Note += ": " + p.Reason
 			}
-		case !p.counts(unconverged):
-			all[i].Note = "not converged: take more steps or replicas"
-		case p.dissolved():
+		case !p.isReliable(unconverged):
+			all[i].Note = "not converged: run more steps or replicas"
+		case p.isSinglePhase():
 			all[i].Note = "did not condense"
 		default:
 			all[i] = chooseCondensed(p)
@@ -38,7 +39,7 @@ func (s *Series) choose(unconverged bool) []Choice {
 }
 
 func chooseCondensed(p *Point) Choice {
-	dense, dilute := p.levels()
+	dense, dilute := p.concentrations()
 	switch {
 	case !(dense.Mean > 0) || math.IsInf(dense.Mean, 0):
 		return Choice{Note: "the concentration of its dense phase is unknown"}
@@ -49,11 +50,11 @@ func chooseCondensed(p *Point) Choice {
 	case !positive(dilute.SE):
 		return Choice{Note: "the error of its dilute phase is unknown"}
 	case dilute.Mean >= dense.Mean:
-		return Choice{Note: "its dilute phase is no thinner than its dense one"}
+		return Choice{Note: "its dilute phase is not less concentrated than its dense phase"}
 	}
 	c := Choice{Used: true}
 	if math.IsNaN(p.Dilute.Mean) {
-		c.Note = fmt.Sprintf("the dilute phase has only a bound: taken as anywhere from 0 to %.3g mg/mL", p.Below)
+		c.Note = fmt.Sprintf("the dilute phase has only an upper bound: treated as uniform from 0 to %.3g mg/mL", p.Below)
 	}
 	if !p.Converged {
 		c.Note = joined(c.Note, "used though not converged")
@@ -70,18 +71,18 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// levels are the concentrations of the phases as a fit takes them. A number that is evenly
-// distributed from 0 to a bound has a standard deviation of the bound by the root of 12.
-func (p *Point) levels() (dense, dilute Level) {
+// concentrations returns the concentrations of the phases as used in the fit. A uniform
+// distribution from 0 to a bound has a standard deviation of bound/√12.
+func (p *Point) concentrations() (dense, dilute Concentration) {
 	dilute = p.Dilute
 	if math.IsNaN(dilute.Mean) && p.Below > 0 {
-		dilute = Level{p.Below / 2, p.Below / math.Sqrt(12)}
+		dilute = Concentration{p.Below / 2, p.Below / math.Sqrt(12)}
 	}
 	return p.Dense, dilute
 }
 
-// sameRun names the point before one that is the same simulation, as after a second submission
-// under another name; "" if there is none.
+// sameRun returns the job of an earlier point that is the same simulation (for example
+// submitted twice under different names), or "" if there is none.
 func (s *Series) sameRun(i int) string {
 	p := &s.Points[i]
 	for k := range s.Points[:i] {

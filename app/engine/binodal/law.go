@@ -6,8 +6,8 @@ import (
 	"molrun/app/engine/md"
 )
 
-// beta is how fast the phases become alike near a critical point of the 3D Ising class, to
-// which mixtures of liquids belong.
+// beta is the order-parameter critical exponent of the 3D Ising universality class, to
+// which liquid mixtures belong.
 const beta = 0.325
 
 // Law is a binodal near its critical point, in K and mg/mL:
@@ -17,44 +17,48 @@ const beta = 0.325
 //
 // The second line is the law of rectilinear diameter.
 type Law struct {
-	Tc, Width   Level
-	Rhoc, Slope Level
+	Tc, Width   Concentration
+	Rhoc, Slope Concentration
 
-	// Chi-squares of the two lines, each with Free degrees of freedom.
+	// WidthChi2 and DiameterChi2 are the chi-squares of the two fits, each with Free
+	// degrees of freedom.
 	WidthChi2, DiameterChi2 float64
 	Free                    int
 
-	// Where the points deviate from a line by more than chance, the errors of what follows
-	// from it are larger by these factors, which are 1 otherwise.
+	// WidthScale and DiameterScale multiply the errors derived from each fit where its
+	// points deviate by more than chance; otherwise they are 1.
 	WidthScale, DiameterScale float64
 
-	// Deviations are those of the points from the first line, in their errors.
+	// Deviations are the residuals of the points from the first equation, in standard
+	// errors.
 	Deviations []float64
 }
 
-// phasePair is what a fit takes of a point.
-type phasePair struct {
-	temperature   float64 // K
-	dense, dilute Level   // mg/mL
+// fitPoint is the part of a point that enters the fit.
+type fitPoint struct {
+	temperature   float64       // K
+	dense, dilute Concentration // mg/mL
 }
 
-// difference is dense - dilute with its standard error.
-func (q phasePair) difference() Level {
-	return Level{q.dense.Mean - q.dilute.Mean, math.Hypot(q.dense.SE, q.dilute.SE)}
+// difference returns dense - dilute with its standard error.
+func (q fitPoint) difference() Concentration {
+	return Concentration{q.dense.Mean - q.dilute.Mean, math.Hypot(q.dense.SE, q.dilute.SE)}
 }
 
-// diameter is the mean of both phases with its standard error.
-func (q phasePair) diameter() Level {
-	return Level{(q.dense.Mean + q.dilute.Mean) / 2, math.Hypot(q.dense.SE, q.dilute.SE) / 2}
+// diameter returns the mean of both phases with its standard error.
+func (q fitPoint) diameter() Concentration {
+	return Concentration{(q.dense.Mean + q.dilute.Mean) / 2, math.Hypot(q.dense.SE, q.dilute.SE) / 2}
 }
 
-// shared is the covariance of the two: both have the errors of both phases.
-func (q phasePair) shared() float64 {
+// covariance returns the covariance of difference and diameter, which share the errors of
+// both phases.
+func (q fitPoint) covariance() float64 {
 	return (q.dense.SE*q.dense.SE - q.dilute.SE*q.dilute.SE) / 2
 }
 
-// shape is the remaining part of the width at a temperature, with its derivative by Tc.
-func shape(temperature, tc float64) (value, slope float64) {
+// reducedWidth returns (1 - T/Tc)^beta and its derivative with respect to Tc; both are 0 at or
+// above Tc.
+func reducedWidth(temperature, tc float64) (value, slope float64) {
 	t := 1 - temperature/tc
 	if t <= 0 {
 		return 0, 0
@@ -63,9 +67,9 @@ func shape(temperature, tc float64) (value, slope float64) {
 	return value, beta * value / t * temperature / (tc * tc)
 }
 
-// At returns the phases at a temperature below Tc, in mg/mL.
-func (l *Law) At(temperature float64) (dense, dilute float64) {
-	part, _ := shape(temperature, l.Tc.Mean)
+// Phases returns the concentrations of both phases at a temperature below Tc, in mg/mL.
+func (l *Law) Phases(temperature float64) (dense, dilute float64) {
+	part, _ := reducedWidth(temperature, l.Tc.Mean)
 	middle := l.diameterAt(temperature)
 	return middle + l.Width.Mean*part/2, middle - l.Width.Mean*part/2
 }
@@ -74,11 +78,11 @@ func (l *Law) diameterAt(temperature float64) float64 {
 	return l.Rhoc.Mean + l.Slope.Mean*(l.Tc.Mean-temperature)
 }
 
-// fitLaw fits the law to points at three or more temperatures, with Tc above a temperature.
-// The two lines are fitted one after the other, each weighted by its own errors. Together,
-// the small errors of the dilute phase would decide about everything, where the law holds
-// least: far from Tc. It is nil if there is no best Tc; reason says why.
-func fitLaw(pairs []phasePair, above float64) (l *Law, reason string) {
+// fitLaw fits the law to points at three or more temperatures, with Tc above the given
+// temperature. The two equations are fitted in sequence, each weighted by its own errors:
+// in a joint fit, the small errors of the dilute phase would dominate far from Tc, where
+// the law is least valid. If there is no best Tc, the law is nil and reason says why.
+func fitLaw(pairs []fitPoint, above float64) (l *Law, reason string) {
 	tc, reason := findTc(pairs, above)
 	if reason != "" {
 		return nil, reason
@@ -92,7 +96,7 @@ func fitLaw(pairs []phasePair, above float64) (l *Law, reason string) {
 	l.DiameterChi2 = line.chi2
 	for _, q := range pairs {
 		d := q.difference()
-		part, _ := shape(q.temperature, tc)
+		part, _ := reducedWidth(q.temperature, tc)
 		l.Deviations = append(l.Deviations, (d.Mean-width*part)/d.SE)
 	}
 	l.addErrors(pairs, line)
@@ -100,13 +104,13 @@ func fitLaw(pairs []phasePair, above float64) (l *Law, reason string) {
 }
 
 // addErrors propagates the errors of the points to first order.
-func (l *Law) addErrors(pairs []phasePair, line line) {
-	l.WidthScale, l.DiameterScale = scale(l.WidthChi2, l.Free), scale(l.DiameterChi2, l.Free)
+func (l *Law) addErrors(pairs []fitPoint, line line) {
+	l.WidthScale, l.DiameterScale = birgeRatio(l.WidthChi2, l.Free), birgeRatio(l.DiameterChi2, l.Free)
 	tc, width := l.Tc.Mean, l.Width.Mean
-	// The normal equations of width and Tc: their inverse is the covariance.
+	// The inverse of the normal equations for width and Tc is the covariance matrix.
 	var aa, at, tt float64
 	for _, q := range pairs {
-		part, slope := shape(q.temperature, tc)
+		part, slope := reducedWidth(q.temperature, tc)
 		weight := 1 / square(q.difference().SE)
 		aa += weight * part * part
 		at += weight * part * width * slope
@@ -116,14 +120,14 @@ func (l *Law) addErrors(pairs []phasePair, line line) {
 	l.Width.SE = l.WidthScale * math.Sqrt(tt/det)
 	l.Tc.SE = l.WidthScale * math.Sqrt(aa/det)
 	l.Slope.SE = l.DiameterScale * math.Sqrt(line.slopeVariance)
-	// Rhoc is the diameter at Tc, so both errors move it, and they are not independent.
+	// Rhoc is the diameter at Tc, so it has the errors of both, which are correlated.
 	reach := line.centre - tc
-	var both float64 // the covariance of Tc with the diameter at a fixed temperature tc
+	var both float64 // covariance of Tc with the diameter at a fixed temperature tc
 	for _, q := range pairs {
-		part, slope := shape(q.temperature, tc)
+		part, slope := reducedWidth(q.temperature, tc)
 		weight := 1 / square(q.difference().SE)
 		ofTc := weight * (aa*width*slope - at*part) / det
-		both += ofTc * line.influence(q, reach) * q.shared()
+		both += ofTc * line.influence(q, reach) * q.covariance()
 	}
 	variance := square(l.DiameterScale)*(line.meanVariance+reach*reach*line.slopeVariance) +
 		square(line.slope*l.Tc.SE) - 2*line.slope*both*l.WidthScale*l.DiameterScale
@@ -132,7 +136,8 @@ func (l *Law) addErrors(pairs []phasePair, line line) {
 
 func square(v float64) float64 { return v * v }
 
-// line is the diameter, mean + slope (centre - T), whose two numbers have independent errors.
+// line is the diameter, mean + slope (centre - T). The errors of mean and slope are
+// independent.
 type line struct {
 	centre, mean, slope         float64
 	meanVariance, slopeVariance float64
@@ -141,13 +146,14 @@ type line struct {
 
 func (l line) at(temperature float64) float64 { return l.mean + l.slope*(l.centre-temperature) }
 
-// influence is how much the diameter at centre - reach changes with that of a point.
-func (l line) influence(q phasePair, reach float64) float64 {
+// influence returns the change of the diameter at centre - reach per unit change of the
+// diameter of q.
+func (l line) influence(q fitPoint, reach float64) float64 {
 	weight := 1 / square(q.diameter().SE)
 	return weight * (l.meanVariance + reach*(l.centre-q.temperature)*l.slopeVariance)
 }
 
-func fitLine(pairs []phasePair) line {
+func fitLine(pairs []fitPoint) line {
 	var l line
 	var weights float64
 	for _, q := range pairs {
@@ -173,10 +179,11 @@ func fitLine(pairs []phasePair) line {
 	return l
 }
 
-// scale is the factor by which errors grow where a chi-square is beyond chance: then the
-// points are worse than their errors say, or the law is (Birge's ratio).
-func scale(chi2 float64, free int) float64 {
-	if !md.BeyondChance(chi2, free) {
+// birgeRatio returns the factor by which errors are inflated (Birge's ratio) if a chi-square
+// exceeds chance, which means that the errors of the points are too small or that the law
+// does not hold.
+func birgeRatio(chi2 float64, free int) float64 {
+	if !md.ExceedsChance(chi2, free) {
 		return 1
 	}
 	return math.Sqrt(chi2 / float64(free))

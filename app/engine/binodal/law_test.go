@@ -6,19 +6,20 @@ import (
 	"testing"
 )
 
-// truth is a law of known numbers, as of a protein of 24 residues.
+// truth is a law with known parameters, similar to those of a protein of 24 residues.
 func truth() *Law {
-	return &Law{Tc: Level{Mean: 341.7}, Width: Level{Mean: 900}, Rhoc: Level{Mean: 171}, Slope: Level{Mean: 1.9}}
+	return &Law{Tc: Concentration{Mean: 341.7}, Width: Concentration{Mean: 900}, Rhoc: Concentration{Mean: 171}, Slope: Concentration{Mean: 1.9}}
 }
 
 var temperatures = []float64{283, 293, 303, 313, 323, 331}
 
-// pairsOf are points of a law with normal noise, whose errors grow towards Tc; noise 0 has none.
-func pairsOf(l *Law, at []float64, noise float64, random *rand.Rand) []phasePair {
-	var pairs []phasePair
+// pairsOf returns points on a law with Gaussian noise and errors that grow towards Tc. If
+// noise is 0, there is none.
+func pairsOf(l *Law, at []float64, noise float64, random *rand.Rand) []fitPoint {
+	var pairs []fitPoint
 	for i, temperature := range at {
-		dense, dilute := l.At(temperature)
-		q := phasePair{temperature, Level{dense, 2 + float64(i)}, Level{dilute, 0.4 + 0.7*float64(i)}}
+		dense, dilute := l.Phases(temperature)
+		q := fitPoint{temperature, Concentration{dense, 2 + float64(i)}, Concentration{dilute, 0.4 + 0.7*float64(i)}}
 		if random != nil {
 			q.dense.Mean += noise * q.dense.SE * random.NormFloat64()
 			q.dilute.Mean += noise * q.dilute.SE * random.NormFloat64()
@@ -28,7 +29,7 @@ func pairsOf(l *Law, at []float64, noise float64, random *rand.Rand) []phasePair
 	return pairs
 }
 
-func fitted(t *testing.T, pairs []phasePair) *Law {
+func fitted(t *testing.T, pairs []fitPoint) *Law {
 	t.Helper()
 	l, reason := fitLaw(pairs, pairs[len(pairs)-1].temperature)
 	if l == nil {
@@ -37,7 +38,7 @@ func fitted(t *testing.T, pairs []phasePair) *Law {
 	return l
 }
 
-func numbers(l *Law) []Level { return []Level{l.Tc, l.Width, l.Rhoc, l.Slope} }
+func numbers(l *Law) []Concentration { return []Concentration{l.Tc, l.Width, l.Rhoc, l.Slope} }
 
 var names = []string{"Tc", "width", "rhoc", "slope"}
 
@@ -56,7 +57,7 @@ func TestFitRecoversALawWithoutNoise(t *testing.T) {
 	}
 }
 
-// moments returns mean and standard deviation.
+// moments returns the mean and standard deviation.
 func moments(values []float64) (mean, sd float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -67,8 +68,8 @@ func moments(values []float64) (mean, sd float64) {
 	return mean, math.Sqrt(sd)
 }
 
-// Over many samples, a number deviates from the truth by its standard error: the mean of the
-// deviations is nothing, and their standard deviation one.
+// Over many samples, the deviation of a parameter from its true value divided by its
+// standard error has mean 0 and standard deviation 1.
 func TestErrorsAreThoseOfManySamples(t *testing.T) {
 	const samples = 2000
 	want, random := truth(), rand.New(rand.NewPCG(1, 2))
@@ -85,7 +86,7 @@ func TestErrorsAreThoseOfManySamples(t *testing.T) {
 		}
 	}
 	for k, values := range pulls {
-		// Five standard errors of a mean and of a standard deviation.
+		// Allow five standard errors of a mean and of a standard deviation.
 		if mean, sd := moments(values); math.Abs(mean) > 5/math.Sqrt(samples) || math.Abs(sd-1) > 5/math.Sqrt(2*samples) {
 			t.Errorf("%s: deviations in errors have mean %.3f and standard deviation %.3f", names[k], mean, sd)
 		}
@@ -94,11 +95,11 @@ func TestErrorsAreThoseOfManySamples(t *testing.T) {
 		t.Errorf("mean chi-square %.2f of both lines, want %d", chi, free)
 	}
 	if beyond < samples/400 || beyond > samples/40 {
-		t.Errorf("%d of %d chi-squares are beyond chance, which is for 1 %%", beyond, samples)
+		t.Errorf("%d of %d chi-squares exceed chance, want about 1 %%", beyond, samples)
 	}
 }
 
-// Points worse than their errors make the errors of the law larger.
+// Points that scatter more than their errors inflate the errors of the law.
 func TestErrorsGrowWherePointsDisagree(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	l := fitted(t, pairsOf(truth(), temperatures, 8, random))
@@ -106,7 +107,8 @@ func TestErrorsGrowWherePointsDisagree(t *testing.T) {
 	if l.WidthScale != math.Sqrt(l.WidthChi2/free) || l.WidthScale < 2 || l.DiameterScale != math.Sqrt(l.DiameterChi2/free) {
 		t.Errorf("factors %.3f and %.3f with chi-squares %.3g and %.3g", l.WidthScale, l.DiameterScale, l.WidthChi2, l.DiameterChi2)
 	}
-	// Errors of a line do not depend on what is on it.
+	// Apart from that factor, the errors of a line do not depend on the values of the
+	// points.
 	if clean := fitted(t, pairsOf(truth(), temperatures, 0, nil)); math.Abs(l.Slope.SE/clean.Slope.SE/l.DiameterScale-1) > 1e-9 {
 		t.Errorf("error of the slope %g, of the same points on a line %g", l.Slope.SE, clean.Slope.SE)
 	}

@@ -7,8 +7,8 @@ import (
 	"molrun/app/engine/plot"
 )
 
-// picture draws the points, and the law if there is one.
-func (v *Verdict) picture() ([]byte, error) {
+// drawPlot plots the points and, if there is one, the law.
+func (v *Result) drawPlot() ([]byte, error) {
 	f := &plot.Binodal{Title: "Binodal", Axis: "temperature / K"}
 	if v.Series.Kind == OverIonicStrength {
 		f.Axis = "ionic strength / mol/L"
@@ -20,7 +20,7 @@ func (v *Verdict) picture() ([]byte, error) {
 			Dense: plot.Bar(p.Dense), Dilute: plot.Bar(p.Dilute), Below: p.Below,
 			Transfer: plot.Bar(p.Transfer), TransferBelow: p.TransferBelow,
 		}
-		if !p.condensed() {
+		if !p.hasTwoPhases() {
 			one.Overall, one.Undecided = p.Overall, p.Condensed == nil
 		}
 		f.Points = append(f.Points, one)

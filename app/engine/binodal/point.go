@@ -8,39 +8,40 @@ import (
 	"molrun/app/engine/input"
 )
 
-// Level is the concentration of a phase with its standard error; NaN is unknown.
-type Level struct{ Mean, SE float64 }
+// Concentration is the concentration of a phase with its standard error; NaN means unknown.
+type Concentration struct{ Mean, SE float64 }
 
-// Point is what one simulation shows of its two phases.
+// Point is the result of one simulation.
 type Point struct {
 	Job           string
 	Temperature   float64 // K
 	IonicStrength float64 // mol/L
-	Overall       float64 // mg/mL, of all chains in the box; NaN if unknown
+	Overall       float64 // mg/mL, all chains in the box; NaN if unknown
 
-	Condensed *bool // nil if the run does not decide it
+	Condensed *bool // nil if undecided
 	Converged bool
-	Reason    string // why it did not condense, or why that is unknown
+	Reason    string // why it did not condense, or why that is undecided
 
-	Dense, Dilute           Level   // mg/mL
-	Below                   float64 // mg/mL: the dilute phase is below it, if its concentration is unknown
-	DenseMolar, DiluteMolar Level   // mM
-	BelowMolar              float64 // mM
-	Transfer                Level   // kT, into the dense phase
-	TransferBelow           float64 // kT, if the dilute phase has only a bound
+	Dense, Dilute           Concentration // mg/mL
+	Below                   float64       // mg/mL, upper bound of the dilute phase if its concentration is unknown
+	DenseMolar, DiluteMolar Concentration // mM
+	BelowMolar              float64       // mM
+	Transfer                Concentration // kT, from the dilute to the dense phase
+	TransferBelow           float64       // kT, upper bound if the dilute phase has only a bound
 
-	same system // what all points of a series have in common
-	run  run    // what distinguishes runs
+	same system // common to all points of a series
+	run  run    // identifies a simulation
 }
 
-// system is what may not differ within a series.
+// system holds the properties that all points of a series must share.
 type system struct {
 	model, version, sequence string
 	pH                       float64
 	chargedTermini           bool
 }
 
-// run is what makes two results the same simulation.
+// run holds the settings that identify a simulation: two results with equal runs,
+// temperature and ionic strength are the same simulation.
 type run struct {
 	copies, replicas int
 	box              [3]float64 // nm
@@ -51,7 +52,7 @@ type run struct {
 	seed             uint64
 }
 
-// The part of the format of summary.json that is read.
+// The subset of the format of summary.json that the engine reads.
 type (
 	report struct {
 		Engine        string     `json:"engine"`
@@ -112,36 +113,36 @@ type (
 	}
 )
 
-// source is the engine whose summaries are read.
-const source = "cg-condensate"
+// sourceEngine is the engine whose summaries are accepted.
+const sourceEngine = "cg-condensate"
 
-// orNaN returns a number, NaN for null.
-func orNaN(v *float64) float64 {
+// valueOrNaN returns *v, or NaN for null.
+func valueOrNaN(v *float64) float64 {
 	if v == nil {
 		return math.NaN()
 	}
 	return *v
 }
 
-func (e estimate) level() Level { return Level{orNaN(e.Mean), orNaN(e.SE)} }
+func (e estimate) level() Concentration { return Concentration{valueOrNaN(e.Mean), valueOrNaN(e.SE)} }
 
-// condensed reports whether there are two phases.
-func (p *Point) condensed() bool { return p.Condensed != nil && *p.Condensed }
+// hasTwoPhases reports whether there are two phases; false if undecided.
+func (p *Point) hasTwoPhases() bool { return p.Condensed != nil && *p.Condensed }
 
-// dissolved reports whether there is only one phase.
-func (p *Point) dissolved() bool { return p.Condensed != nil && !*p.Condensed }
+// isSinglePhase reports whether there is only one phase; false if undecided.
+func (p *Point) isSinglePhase() bool { return p.Condensed != nil && !*p.Condensed }
 
-// counts reports whether the phases of the point can be relied on. Only a run that has converged
-// shows that nothing condenses.
-func (p *Point) counts(unconverged bool) bool {
-	return p.Converged || unconverged && !p.dissolved()
+// isReliable reports whether the phases of the point are reliable. Absence of condensation is
+// reliable only in a converged run.
+func (p *Point) isReliable(unconverged bool) bool {
+	return p.Converged || unconverged && !p.isSinglePhase()
 }
 
-// ReadPoint reads the summary of a job. Faults are below loc.
+// ReadPoint reads the summary of a job. Validation errors are located below loc.
 func ReadPoint(job string, summary []byte, loc []any) (Point, []fault.Field) {
 	var s report
-	if err := json.Unmarshal(summary, &s); err != nil || s.Engine != source {
-		return Point{}, []fault.Field{input.Faultf(loc, input.JSON, "%s is no summary.json of a job of %s", job, source)}
+	if err := json.Unmarshal(summary, &s); err != nil || s.Engine != sourceEngine {
+		return Point{}, []fault.Field{input.Faultf(loc, input.JSON, "%s is not a summary.json of a %s job", job, sourceEngine)}
 	}
 	var faults []fault.Field
 	wrong := func(kind, format string, args ...any) {
@@ -164,19 +165,19 @@ func ReadPoint(job string, summary []byte, loc []any) (Point, []fault.Field) {
 		return Point{}, faults
 	}
 	p := Point{
-		Job: job, Temperature: c.Temperature, IonicStrength: c.IonicStrength, Overall: orNaN(s.Derived.Concentration),
+		Job: job, Temperature: c.Temperature, IonicStrength: c.IonicStrength, Overall: valueOrNaN(s.Derived.Concentration),
 		Converged: s.Results.Converged,
 		same:      system{s.Model, s.EngineVersion, c.Components[0].Sequence, c.PH, c.ChargedTermini},
 		run:       run{c.Components[0].Copies, c.Replicas, c.Box, c.Steps, c.Equilibration, c.Friction, c.SampleEvery, c.Seed},
 	}
 	p.Condensed, p.Reason = s.Results.Condensed, s.Results.Reason
 	var f phases // all unknown
-	if p.condensed() && len(s.Results.Components) == 1 && s.Results.Components[0].Phases != nil {
+	if p.hasTwoPhases() && len(s.Results.Components) == 1 && s.Results.Components[0].Phases != nil {
 		f = *s.Results.Components[0].Phases
 	}
-	p.Dense, p.Dilute = Level{orNaN(f.DenseMass), orNaN(f.DenseMassSE)}, Level{orNaN(f.DiluteMass), orNaN(f.DiluteMassSE)}
+	p.Dense, p.Dilute = Concentration{valueOrNaN(f.DenseMass), valueOrNaN(f.DenseMassSE)}, Concentration{valueOrNaN(f.DiluteMass), valueOrNaN(f.DiluteMassSE)}
 	p.DenseMolar, p.DiluteMolar = f.Dense.level(), f.Dilute.level()
-	p.Below, p.BelowMolar = orNaN(f.BelowMass), orNaN(f.Below)
-	p.Transfer, p.TransferBelow = Level{orNaN(f.Transfer.KT), orNaN(f.Transfer.KTSE)}, orNaN(f.TransferBelow.KT)
+	p.Below, p.BelowMolar = valueOrNaN(f.BelowMass), valueOrNaN(f.Below)
+	p.Transfer, p.TransferBelow = Concentration{valueOrNaN(f.Transfer.KT), valueOrNaN(f.Transfer.KTSE)}, valueOrNaN(f.TransferBelow.KT)
 	return p, nil
 }

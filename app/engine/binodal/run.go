@@ -17,7 +17,7 @@ import (
 	"molrun/app/engine/store"
 )
 
-// Names of result files.
+// Names of the result files.
 const (
 	metricsFile = "metrics.json"
 	summaryFile = "summary.json"
@@ -26,12 +26,13 @@ const (
 	plotFile    = "binodal.svg"
 )
 
-// maxSummary is the largest summary that is read, in bytes: many times those of large systems.
+// maxSummary is the maximum number of bytes read from a summary, many times the size of
+// one of a large system.
 const maxSummary = 8 << 20
 
-// Run evaluates summaries of cg-condensate, whose paths are in the order of the settings' points,
-// and writes the results into a folder. Points that do not go together are an error with all
-// that is wrong. A series that does not determine a critical temperature is a result.
+// Run evaluates cg-condensate summaries, whose paths are in the order of s.Points, and
+// writes the results into a folder. Incompatible points are an error that lists every
+// issue. A series that does not determine a critical temperature is a valid result.
 func Run(ctx context.Context, s *Settings, paths []string, folder string, log io.Writer) error {
 	var points []Point
 	var faults []fault.Field
@@ -49,7 +50,7 @@ func Run(ctx context.Context, s *Settings, paths []string, folder string, log io
 		points, faults = append(points, p), append(faults, wrong...)
 	}
 	if len(points) == 0 {
-		return errors.New("the points are wrong: there are none")
+		return errors.New("no points given")
 	}
 	series, apart := NewSeries(points)
 	if len(faults) == 0 {
@@ -65,18 +66,18 @@ func Run(ctx context.Context, s *Settings, paths []string, folder string, log io
 	for _, w := range v.Warnings {
 		store.Warn(log, w)
 	}
-	slices.Sort(digests) // the order of the points makes no difference
+	slices.Sort(digests) // the digest does not depend on the order of the points
 	input := sha256.Sum256(fmt.Append(nil, engineName, engineVersion, s.Unconverged, digests))
 	return v.writeFiles(s, store.Origin{Molrun: s.Molrun, Engine: engineName + " " + engineVersion, Digest: input[:]}, folder)
 }
 
-// wrongPoints is one line with all faults.
+// wrongPoints returns one error that lists all faults on one line.
 func wrongPoints(faults []fault.Field) error {
 	texts := make([]string, len(faults))
 	for k, f := range faults {
 		texts[k] = f.Msg
 	}
-	return fmt.Errorf("the points are wrong: %s", strings.Join(texts, "; "))
+	return fmt.Errorf("invalid points: %s", strings.Join(texts, "; "))
 }
 
 func readSummary(path string) ([]byte, error) {
@@ -84,12 +85,12 @@ func readSummary(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a point: %w", err)
 	}
-	defer file.Close() // only read from
+	defer file.Close() // read-only
 	return io.ReadAll(io.LimitReader(file, maxSummary))
 }
 
-// jobNames names what the paths are results of: the jobs of the references, and for uploads
-// the names of the files. Equal names get a number.
+// jobNames returns the name of each result: the job of a reference, or the file name of
+// an upload. Duplicate names get a number.
 func jobNames(references, paths []string) []string {
 	names, seen := make([]string, len(paths)), map[string]int{}
 	for i, path := range paths {
@@ -107,11 +108,11 @@ func jobNames(references, paths []string) []string {
 	return names
 }
 
-func (v *Verdict) writeFiles(s *Settings, origin store.Origin, folder string) error {
+func (v *Result) writeFiles(s *Settings, origin store.Origin, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	picture, err := v.picture()
+	picture, err := v.drawPlot()
 	if err != nil {
 		return fmt.Errorf("draw the binodal: %w", err)
 	}

@@ -2,35 +2,37 @@ package binodal
 
 import "math"
 
-// bestWidth is the width that fits best with a Tc, and its chi-square: the law is linear in it.
-func bestWidth(pairs []phasePair, tc float64) (width, chi2 float64) {
+// bestWidth returns the width that fits best for a given Tc, and its chi-square. The law
+// is linear in the width.
+func bestWidth(pairs []fitPoint, tc float64) (width, chi2 float64) {
 	var up, down float64
 	for _, q := range pairs {
 		d := q.difference()
-		part, _ := shape(q.temperature, tc)
+		part, _ := reducedWidth(q.temperature, tc)
 		up += d.Mean * part / square(d.SE)
 		down += part * part / square(d.SE)
 	}
 	width = up / down
 	for _, q := range pairs {
 		d := q.difference()
-		part, _ := shape(q.temperature, tc)
+		part, _ := reducedWidth(q.temperature, tc)
 		chi2 += square((d.Mean - width*part) / d.SE)
 	}
 	return width, chi2
 }
 
-// Tc is looked for from a millionth of the highest temperature of a condensate above it up to
-// ten times that temperature, in steps of a constant factor.
+// The search range of Tc, as its distance above the highest temperature with a condensate
+// in multiples of that temperature, and the number of logarithmic steps.
 const (
 	nearest  = 1e-6
 	farthest = 10
 	steps    = 300
 )
 
-// findTc finds the Tc above a temperature that fits best, by trying and then by golden section.
-// If that is an end of what is tried, there is none; reason says what that means.
-func findTc(pairs []phasePair, above float64) (tc float64, reason string) {
+// findTc returns the best-fitting Tc above the given temperature, by a grid search
+// followed by golden-section search. If the minimum is at an end of the range, there is
+// no Tc, and reason says what that means.
+func findTc(pairs []fitPoint, above float64) (tc float64, reason string) {
 	low, high := math.Log(nearest*above), math.Log(farthest*above)
 	chi := func(u float64) float64 {
 		_, chi2 := bestWidth(pairs, above+math.Exp(u))
@@ -53,7 +55,7 @@ func findTc(pairs []phasePair, above float64) (tc float64, reason string) {
 	return above + math.Exp(golden(chi, at(best-1), at(best+1))), ""
 }
 
-// golden finds the minimum of a function between two places, to a billionth of the way between them.
+// golden returns the minimum of f between from and to, to a billionth of their distance.
 func golden(f func(float64) float64, from, to float64) float64 {
 	const rounds = 60
 	ratio := (math.Sqrt(5) - 1) / 2

@@ -11,23 +11,23 @@ import (
 	"molrun/app/engine/input"
 )
 
-// Kind is what the points of a series differ in.
+// Kind is the quantity that varies along a series.
 type Kind string
 
-// The kinds.
+// Kinds of series.
 const (
 	OverTemperature   Kind = "temperature"
 	OverIonicStrength Kind = "ionic_strength"
 )
 
-// Series is points of one system, in order.
+// Series is a sorted series of points of one system.
 type Series struct {
 	Kind   Kind
 	Points []Point
 }
 
-// NewSeries puts points in order. Those that do not belong together are faults, which name the
-// jobs and what they differ in.
+// NewSeries sorts points into a series. Points that do not belong together are validation
+// errors that name the jobs and what they differ in.
 func NewSeries(points []Point) (*Series, []fault.Field) {
 	s := &Series{OverTemperature, slices.Clone(points)}
 	slices.SortFunc(s.Points, func(a, b Point) int {
@@ -64,10 +64,10 @@ func NewSeries(points []Point) (*Series, []fault.Field) {
 func temperatureOf(p *Point) string { return input.Plain(p.Temperature) + " K" }
 func saltOf(p *Point) string        { return input.Plain(p.IonicStrength) + " mol/L" }
 
-// mostNamed is how many jobs, and how many values, a sentence lists.
-const mostNamed = 4
+// maxListed is the maximum number of jobs, or of values, listed in a message.
+const maxListed = 4
 
-// differences lists the jobs by a property, and reports whether they differ in it.
+// differences lists the jobs grouped by a property and reports whether they differ in it.
 func (s *Series) differences(of func(p *Point) string) (text string, differ bool) {
 	jobs := map[string][]string{}
 	for i := range s.Points {
@@ -76,21 +76,22 @@ func (s *Series) differences(of func(p *Point) string) (text string, differ bool
 	}
 	var parts []string
 	for _, value := range slices.Sorted(maps.Keys(jobs)) {
-		parts = append(parts, fmt.Sprintf("%s (%s)", shortened(value), some(jobs[value], ", ")))
+		parts = append(parts, fmt.Sprintf("%s (%s)", abbreviate(value), joinFirst(jobs[value], ", ")))
 	}
-	return some(parts, "; "), len(parts) > 1
+	return joinFirst(parts, "; "), len(parts) > 1
 }
 
-// some joins the first of some texts and says how many more there are.
-func some(texts []string, between string) string {
-	if more := len(texts) - mostNamed; more > 0 {
-		return strings.Join(texts[:mostNamed], between) + between + fmt.Sprintf("%d more", more)
+// joinFirst joins the first maxListed texts and appends the number of those omitted.
+func joinFirst(texts []string, between string) string {
+	if more := len(texts) - maxListed; more > 0 {
+		return strings.Join(texts[:maxListed], between) + between + fmt.Sprintf("%d more", more)
 	}
 	return strings.Join(texts, between)
 }
 
-// shortened keeps both ends of a long sequence, at one of which it may differ from another.
-func shortened(text string) string {
+// abbreviate abbreviates a long sequence to both of its ends, since sequences may differ
+// at either.
+func abbreviate(text string) string {
 	const most, end = 40, 16
 	if len(text) <= most {
 		return text
@@ -98,7 +99,7 @@ func shortened(text string) string {
 	return fmt.Sprintf("%s…%s of %d letters", text[:end], text[len(text)-end:], len(text))
 }
 
-// at is where a point lies in its series, in K or mol/L.
+// at returns the coordinate of a point in the series, in K or mol/L.
 func (s *Series) at(p *Point) float64 {
 	if s.Kind == OverIonicStrength {
 		return p.IonicStrength

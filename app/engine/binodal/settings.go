@@ -5,14 +5,14 @@ import (
 	"molrun/app/engine/input"
 )
 
-// MaxPoints is how many results are compared at most.
+// MaxPoints is the maximum number of points.
 const MaxPoints = 100
 
-// Settings are complete and within their bounds.
+// Settings are complete, valid settings.
 type Settings struct {
-	Points      []string // references to summaries of cg-condensate, as they were given
-	Molrun      string   // version of the program, for the results
-	Unconverged bool     // points that are not converged are used, too
+	Points      []string // references to summaries of cg-condensate, as given in the request
+	Molrun      string   // version of molrun, for the results
+	Unconverged bool     // include points that are not converged
 }
 
 const (
@@ -22,8 +22,8 @@ const (
 
 var keys = []string{pointsKey, unconvergedKey}
 
-// Parse checks settings given as JSON, in which null stands for absent, and fills in defaults.
-// It returns all faults at once; without faults, the settings are not nil.
+// Parse checks JSON settings, in which null means absent, and fills in defaults. It
+// returns all validation errors at once; if there are none, the settings are not nil.
 func Parse(settings []byte) (*Settings, []fault.Field) {
 	r, wrong := input.NewReader(settings, keys)
 	if wrong != nil {
@@ -43,7 +43,7 @@ func Parse(settings []byte) (*Settings, []fault.Field) {
 	first := map[string]int{}
 	for i, text := range texts {
 		if text == nil {
-			continue // reported
+			continue // already reported
 		}
 		if k, twice := first[*text]; twice {
 			r.Fault(input.Loc(pointsKey, i), input.Conflict, "points %d and %d are both %q; give each once", k+1, i+1, *text)

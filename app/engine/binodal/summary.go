@@ -13,7 +13,7 @@ type (
 		Engine        string       `json:"engine"`
 		EngineVersion string       `json:"engine_version"`
 		Molrun        string       `json:"molrun_version"`
-		Input         string       `json:"input_sha256"` // of the settings and the points
+		Input         string       `json:"input_sha256"` // hash of settings and points
 		Settings      settingsView `json:"settings"`
 		System        systemView   `json:"system"`
 		Over          Kind         `json:"over"`
@@ -31,14 +31,14 @@ type (
 		Sequence       string        `json:"sequence"`
 		PH             float64       `json:"pH"`
 		ChargedTermini bool          `json:"charged_termini"`
-		Temperature    *store.Figure `json:"temperature_K,omitempty"`    // if all have the same
-		IonicStrength  *store.Figure `json:"ionic_strength_M,omitempty"` // likewise
+		Temperature    *store.Figure `json:"temperature_K,omitempty"`    // if equal for all points
+		IonicStrength  *store.Figure `json:"ionic_strength_M,omitempty"` // if equal for all points
 	}
 	pointView struct {
 		Job           string       `json:"job"`
 		Temperature   float64      `json:"temperature_K"`
 		IonicStrength float64      `json:"ionic_strength_M"`
-		Condensed     *bool        `json:"condensed"` // null: undecided; reason says why
+		Condensed     *bool        `json:"condensed"` // null if undecided; see reason
 		Converged     bool         `json:"converged"`
 		Used          bool         `json:"used"`
 		Note          string       `json:"note,omitempty"`
@@ -53,11 +53,11 @@ type (
 		TransferBelow store.Figure `json:"dG_below_kT"`
 	}
 	criticalView struct {
-		Reason       string       `json:"reason,omitempty"` // why there is none
+		Reason       string       `json:"reason,omitempty"` // why there is no critical point
 		Temperature  levelView    `json:"Tc_K"`
 		Density      levelView    `json:"rhoc_mg_mL"`
-		Above        store.Figure `json:"Tc_above_K"` // the highest temperature with a condensate
-		Below        store.Figure `json:"Tc_below_K"` // the lowest one without
+		Above        store.Figure `json:"Tc_above_K"` // highest temperature with a condensate
+		Below        store.Figure `json:"Tc_below_K"` // lowest temperature without one
 		Extrapolated store.Figure `json:"extrapolated_K"`
 		Far          bool         `json:"far_extrapolation"`
 		Exponent     float64      `json:"exponent"`
@@ -75,9 +75,9 @@ type (
 	}
 )
 
-func (l Level) view() levelView { return levelView{store.Figure(l.Mean), store.Figure(l.SE)} }
+func (l Concentration) view() levelView { return levelView{store.Figure(l.Mean), store.Figure(l.SE)} }
 
-func (v *Verdict) summary(s *Settings, origin store.Origin) *summary {
+func (v *Result) summary(s *Settings, origin store.Origin) *summary {
 	used, _ := v.count()
 	first := &v.Series.Points[0]
 	sum := &summary{
@@ -103,14 +103,14 @@ func (v *Verdict) summary(s *Settings, origin store.Origin) *summary {
 	return sum
 }
 
-func (v *Verdict) critical() criticalView {
+func (v *Result) critical() criticalView {
 	l := v.Law
 	if l == nil {
-		n := Level{math.NaN(), math.NaN()}
+		n := Concentration{math.NaN(), math.NaN()}
 		l = &Law{n, n, n, n, n.SE, n.SE, 0, n.SE, n.SE, nil}
 	}
 	return criticalView{
-		v.Reason, l.Tc.view(), l.Rhoc.view(), store.Figure(v.Above), store.Figure(v.Below), store.Figure(v.extrapolated()), v.far(),
+		v.Reason, l.Tc.view(), l.Rhoc.view(), store.Figure(v.Above), store.Figure(v.Below), store.Figure(v.extrapolated()), v.isFarExtrapolation(),
 		beta, l.Width.view(), l.Slope.view(), l.Free,
 		store.Figure(l.WidthChi2), store.Figure(l.DiameterChi2), store.Figure(l.WidthScale), store.Figure(l.DiameterScale),
 	}
@@ -126,18 +126,18 @@ type metrics struct {
 	Above        store.Figure `json:"Tc_above_K"`
 	Below        store.Figure `json:"Tc_below_K"`
 	Extrapolated store.Figure `json:"extrapolated_K"`
-	Far          *bool        `json:"far_extrapolation"` // null without Tc
+	Far          *bool        `json:"far_extrapolation"` // null if there is no Tc
 	Width        store.Figure `json:"width_mg_mL"`
 	WidthSE      store.Figure `json:"width_se_mg_mL"`
 	Slope        store.Figure `json:"diameter_slope_mg_mL_K"`
 	SlopeSE      store.Figure `json:"diameter_slope_se_mg_mL_K"`
-	Chi2         store.Figure `json:"chi2_per_dof"` // of the width
+	Chi2         store.Figure `json:"chi2_per_dof"` // of the width fit
 	Points       int          `json:"points"`
 	Used         int          `json:"points_used"`
 	Unconverged  int          `json:"points_used_unconverged"`
 }
 
-func (v *Verdict) metrics() metrics {
+func (v *Result) metrics() metrics {
 	c := v.critical()
 	m := metrics{
 		v.Series.Kind, c.Temperature.Mean, c.Temperature.SE, c.Density.Mean, c.Density.SE, c.Above, c.Below, c.Extrapolated, nil,
@@ -150,9 +150,9 @@ func (v *Verdict) metrics() metrics {
 	return m
 }
 
-// sentences say the results in words.
-func (v *Verdict) sentences() []string {
-	lines := []string{fmt.Sprintf("%d points, of which %d are used", len(v.Series.Points), v.metrics().Used)}
+// sentences returns a textual summary of the results.
+func (v *Result) sentences() []string {
+	lines := []string{fmt.Sprintf("%d points, %d used", len(v.Series.Points), v.metrics().Used)}
 	for i, c := range v.Choices {
 		if c.Note != "" {
 			lines = append(lines, v.Series.Points[i].Job+": "+c.Note)

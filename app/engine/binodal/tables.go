@@ -7,14 +7,14 @@ import (
 	"molrun/app/engine/store"
 )
 
-// Joules and calories for a free energy in kT.
+// Factors that convert a free energy from kT to kJ/mol and kcal/mol.
 const (
 	gasConstant = 8.31446e-3 // kJ/(mol K)
 	calorie     = 4.184      // J
 )
 
-// table is binodal.csv: a row for each point, in the order of the series.
-func (v *Verdict) table() [][]string {
+// table returns binodal.csv: one row per point, in series order.
+func (v *Result) table() [][]string {
 	rows := [][]string{{
 		"job", "temperature_K", "ionic_strength_M", "condensed", "converged", "used",
 		"cdil_mg_mL", "cdil_se_mg_mL", "cdil_below_mg_mL", "cden_mg_mL", "cden_se_mg_mL",
@@ -48,12 +48,12 @@ func (v *Verdict) table() [][]string {
 	return rows
 }
 
-// curvePoints is how many points the curve of the law has.
+// curvePoints is the number of points on the curve of the law.
 const curvePoints = 101
 
-// curveTable is curve.csv: the law from the lowest temperature that is used up to Tc. Where it
-// would have a negative concentration, which shows that it does not hold there, there is none.
-func (v *Verdict) curveTable() [][]string {
+// curveTable returns curve.csv: the law from the lowest temperature used up to Tc.
+// Negative concentrations are left empty: the law does not hold there.
+func (v *Result) curveTable() [][]string {
 	rows := [][]string{{"temperature_K", "cdil_mg_mL", "cden_mg_mL", "diameter_mg_mL"}}
 	for _, c := range v.curve() {
 		rows = append(rows, figures(c.temperature, c.dilute, c.dense, (c.dense+c.dilute)/2))
@@ -64,11 +64,12 @@ func (v *Verdict) curveTable() [][]string {
 	return rows
 }
 
-// coexisting is a place on the curve of the law.
+// coexisting is a point on the curve of the law.
 type coexisting struct{ temperature, dense, dilute float64 }
 
-// curve is the law; nil if there is none or its critical concentration is unknown.
-func (v *Verdict) curve() []coexisting {
+// curve samples the law. It is nil if there is no law or its critical concentration is
+// unknown.
+func (v *Result) curve() []coexisting {
 	if v.Law == nil || math.IsNaN(v.Law.Rhoc.Mean) {
 		return nil
 	}
@@ -82,9 +83,9 @@ func (v *Verdict) curve() []coexisting {
 	all := make([]coexisting, curvePoints)
 	for k := range all {
 		part := 1 - float64(k)/(curvePoints-1)
-		at := v.Law.Tc.Mean - (v.Law.Tc.Mean-lowest)*part*part*part // closer where the curve turns
+		at := v.Law.Tc.Mean - (v.Law.Tc.Mean-lowest)*part*part*part // denser near Tc, where the curve bends
 		all[k].temperature = at
-		all[k].dense, all[k].dilute = v.Law.At(at)
+		all[k].dense, all[k].dilute = v.Law.Phases(at)
 	}
 	return all
 }

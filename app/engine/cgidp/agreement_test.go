@@ -18,29 +18,29 @@ import (
 	"molrun/app/test/must"
 )
 
-// The runs for the mean Rg of a protein. Their lengths and numbers are fixed beforehand, so
-// that stopping favours no result.
+// Length and equilibration of the runs. These and the numbers of runs are fixed in
+// advance, so that the decision to stop cannot bias the result.
 const (
 	runStepsPerResidue = 50_000 // about 400 independent samples
-	runEquilibration   = 0.05   // 2500 steps per residue, 20 to 60 correlation times
-	largestError       = 0.012  // of the mean Rg
+	runEquilibration   = 0.05   // 2500 steps per residue, 20 to 60 autocorrelation times
+	largestError       = 0.012  // relative, of the mean Rg
 )
 
-// plannedRuns are chosen to give an error of about 0.7 %: proteins that change their
-// shape slowly need more.
+// plannedRuns gives the number of runs needed for an error of about 0.7 %. Proteins with
+// slow relaxation need more.
 var plannedRuns = map[string]int{
 	"FCP1": 2, "NLS": 3, "TRF2_BR": 4, "MenVL": 3, "NWASPV": 4, "IB5": 3, "RpII215_CTD2": 3,
 	"HeV_PNT3_CTD": 4, "Nup153_82": 3, "NUS": 4, "CP12ox": 3, "Sic1": 3, "lambdaN": 4,
 }
 
-// TestAgreement compares mean Rg with published CALVADOS 2 values (Tesei et al.,
-// Nature 2024, 626, 897). It takes a quarter of an hour on two cores, so it runs
-// only with CGIDP_PHYSICS, or if CGIDP_AGREEMENT names proteins of
-// enginetest/reference_rg.csv, as in
+// TestAgreement compares mean Rg with published CALVADOS 2 values (Tesei et al., Nature
+// 2024, 626, 897). It takes a quarter of an hour on two cores, so it runs only if
+// CGIDP_PHYSICS is set or CGIDP_AGREEMENT names proteins of enginetest/reference_rg.csv,
+// for example
 //
 //	CGIDP_AGREEMENT=NLS,TRF2_BR,IB5 go test -run Agreement -timeout 0 -v
 //
-// The table is also written to the file that CGIDP_TABLE names, if any.
+// If CGIDP_TABLE names a file, the table is also written there.
 func TestAgreement(t *testing.T) {
 	var all []*subject
 	for _, name := range agreementProteins(t) {
@@ -59,7 +59,7 @@ func TestAgreement(t *testing.T) {
 	checkAgreement(t, all)
 }
 
-// agreementProteins are those that the environment variables choose.
+// agreementProteins returns the proteins selected by the environment variables.
 func agreementProteins(t *testing.T) []string {
 	t.Helper()
 	if chosen := os.Getenv("CGIDP_AGREEMENT"); chosen != "" {
@@ -71,21 +71,21 @@ func agreementProteins(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(plannedRuns))
 }
 
-// subject is a protein with its published size and runs of it, all of one length.
+// subject is a protein with its published Rg and our runs of it, all of the same length.
 type subject struct {
 	name string
 	enginetest.Protein
 	runs []*agreementRun
 }
 
-// agreementRun gives a mean Rg and its error by blocking, in nm.
+// agreementRun is one run with its mean Rg and the error from block averaging, in nm.
 type agreementRun struct {
 	*subject
 	seed   int
 	rg, se float64
 }
 
-// pooled is the mean over all runs and its error; NaN if one is missing.
+// pooled returns the mean over all runs and its error, or NaN if a run is missing.
 func (c *subject) pooled() (rg, se float64) {
 	squares := 0.0
 	for _, r := range c.runs {
@@ -105,14 +105,14 @@ func (c *subject) difference() float64 {
 	return rg/c.Rg - 1
 }
 
-// z is the difference in standard errors of both.
+// z returns the difference from the published value in combined standard errors.
 func (c *subject) z() float64 {
 	rg, se := c.pooled()
 	return (rg - c.Rg) / math.Hypot(se, c.RgError)
 }
 
-// computeRuns computes runs on all cores, the longest first, so that the cores
-// end at about the same time. Each run goes through Parse and Run, as for users.
+// computeRuns computes all runs on all cores, longest first to balance the load. Each
+// goes through Parse and Run, as for users.
 func computeRuns(t *testing.T, all []*subject) {
 	t.Helper()
 	var runs []*agreementRun
@@ -166,7 +166,7 @@ func (r *agreementRun) compute(t *testing.T, root string) error {
 	return err
 }
 
-// agreementTable is Markdown, as web/docs/cg-idp.md shows it.
+// agreementTable returns the Markdown table of web/docs/cg-idp.md.
 func agreementTable(all []*subject) string {
 	var b strings.Builder
 	b.WriteString("| protein | residues | steps / million | published Rg / nm | Rg / nm | error / % | difference / % | z |\n")
@@ -184,11 +184,11 @@ func agreementTable(all []*subject) string {
 	return b.String()
 }
 
-// agreement summarises all subjects.
+// agreement summarizes the comparison over all subjects.
 type agreement struct {
-	signed, absolute float64 // mean relative difference, with its sign and without
+	signed, absolute float64 // mean relative difference, signed and absolute
 	largestZ, rmsZ   float64
-	spread           float64 // of the runs of a protein around their mean: root mean square, in errors
+	spread           float64 // RMS deviation of runs from their protein's mean, in standard errors
 }
 
 func summarise(all []*subject) (s agreement) {
@@ -208,8 +208,8 @@ func summarise(all []*subject) (s agreement) {
 	return s
 }
 
-// checkAgreement checks that sampling explains the differences. The mean over all is
-// only checked for many proteins. Comparisons are written so that NaN fails.
+// checkAgreement checks that sampling errors explain the differences. The overall mean is
+// checked only for many proteins. Comparisons are written so that NaN fails.
 func checkAgreement(t *testing.T, all []*subject) {
 	t.Helper()
 	for _, c := range all {
@@ -231,7 +231,8 @@ func checkAgreement(t *testing.T, all []*subject) {
 		t.Errorf("the differences, %.1f %% on average and of %.1f %%, are more than sampling errors",
 			100*s.signed, 100*s.absolute)
 	}
-	// Errors that are too small would show as runs that differ by more.
+	// Underestimated errors would make the runs of a protein differ by more than their
+	// errors.
 	if !(s.spread < 1.5) {
 		t.Errorf("runs of one protein differ by %.2f of their errors", s.spread)
 	}

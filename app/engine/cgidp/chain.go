@@ -14,9 +14,9 @@ type chain struct {
 	system *system
 
 	mu    sync.Mutex
-	total *md.PairSums // of replicas that are finished; nil before the first and in the end
+	total *md.PairSums // pairs of finished replicas; nil before the first starts and at the end
 
-	final *summary // nil until all replicas are finished
+	final *summary // nil until all replicas have finished
 }
 
 func newChain(s *Settings, index int, dir string) *chain {
@@ -29,7 +29,7 @@ func newChain(s *Settings, index int, dir string) *chain {
 	return c
 }
 
-// New implements run.System, as do the other methods.
+// New, like the methods below, implements run.System.
 func (c *chain) New(number int) *replica {
 	if c.total == nil {
 		c.total = md.NewPairSums(c.system.model.Size())
@@ -37,8 +37,9 @@ func (c *chain) New(number int) *replica {
 	return newReplica(c.system, number, c.Folder)
 }
 
-// Gather adds up the pairs of finished replicas. Whichever ends first, it adds them
-// in the order of their numbers, since the order changes the last digits of the sum.
+// Gather adds up the pairs of finished replicas. It adds them in the order of their
+// numbers, whichever finishes first, because the order affects the last digits of the
+// sum.
 func (c *chain) Gather(begun []*replica) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,7 @@ var engine = enginetest.Engine{
 
 func TestMain(m *testing.M) { engine.Main(m) }
 
-// stop computes one replica after the other, and saves only in the end.
+// stop computes one replica at a time and saves only at the end.
 func stop(t testing.TB, settings, dir string, bursts int) {
 	t.Helper()
 	m := newSimulation(settingsOf(t, settings), dir, io.Discard)
@@ -42,7 +42,7 @@ func stop(t testing.TB, settings, dir string, bursts int) {
 	}
 }
 
-// ofSteps returns settings for a number of cores.
+// ofSteps returns a function that makes settings for a number of cores.
 func ofSteps(steps int) func(cores int) string {
 	return func(cores int) string {
 		return fmt.Sprintf(`{"sequences":["%s","GSGSGSGSGSGSGS"],"names":["Hst5","short"],"steps":%d,"replicas":2,
@@ -57,7 +57,7 @@ func TestResumeAfterKill(t *testing.T) {
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	cases := [][]int{{7, 3, 2}, {0}, {90}, {1000}} // the last one has only its last files to write
+	cases := [][]int{{7, 3, 2}, {0}, {90}, {1000}} // in the last case, only the final files are left to write
 	if enginetest.RaceDetector {
 		cases = cases[:1]
 	}
@@ -68,14 +68,14 @@ func TestResumeAfterDamage(t *testing.T) {
 	t.Parallel()
 	settings := `{"sequences":["` + hst5 + `"],"names":["Hst5"],"steps":3000,"frame_every":300,"seed":%d}`
 	engine.ResumesAfterDamage(t, settings, 1, []enginetest.Damage{
-		{Name: "none", Do: enginetest.Undamaged, Log: "goes on from checkpoint.bin, with 0 of 1 replica finished and 1000 of 3000 steps done"},
+		{Name: "none", Do: enginetest.Undamaged, Log: "resumes from checkpoint.bin, with 0 of 1 replica finished and 1000 of 3000 steps done"},
 		{
 			Name: "last", Do: enginetest.Spoil(enginetest.Flip, enginetest.CheckpointFile),
-			Log: "checkpoint.bin cannot be used: it is damaged\nHst5 goes on from checkpoint.old.bin, with 0 of 1 replica finished and 500 of 3000 steps done",
+			Log: "cannot use checkpoint.bin: corrupt\nHst5 resumes from checkpoint.old.bin, with 0 of 1 replica finished and 500 of 3000 steps done",
 		},
-		{Name: "trajectory cut short", Do: enginetest.Spoil(enginetest.CutTo(1000), run.TrajectoryName(1)), Log: "traj.dcd lacks some of its frames"},
+		{Name: "trajectory cut short", Do: enginetest.Spoil(enginetest.CutTo(1000), run.TrajectoryName(1)), Log: "traj.dcd is missing frames"},
 		{Name: "no trajectory", Do: enginetest.Removed(run.TrajectoryName(1)), Log: "warning: Hst5 starts from the beginning"},
-		{Name: "rows beyond the checkpoint", Log: "goes on from checkpoint.bin", Do: func(t *testing.T, folder string) {
+		{Name: "rows beyond the checkpoint", Log: "resumes from checkpoint.bin", Do: func(t *testing.T, folder string) {
 			must.OK(t, os.WriteFile(filepath.Join(folder, run.SeriesFile), []byte("no rows"), 0o600))
 		}},
 	})

@@ -1,13 +1,13 @@
-// Package cgidp is the engine of cg-idp: it simulates disordered proteins with
-// the CALVADOS 2 model (Tesei and Lindorff-Larsen, Open Research Europe 2022,
-// 2:94). It needs no other program.
+// Package cgidp is the engine of cg-idp: it simulates disordered proteins with the
+// CALVADOS 2 model (Tesei and Lindorff-Larsen, Open Research Europe 2022, 2:94). It
+// depends on no other program.
 //
-// Parse checks settings and fills in defaults; Run simulates and writes a folder
-// of results. The physics is in package md. web/docs/cg-idp.md explains the results and
-// the limits of the model.
+// Parse checks settings and fills in defaults; Run simulates and writes the results
+// folder. The physics is in package md. web/docs/cg-idp.md explains the results and the
+// limits of the model.
 package cgidp
 
-// Names in the results.
+// Names used in the results.
 const (
 	engineName    = "cg-idp"
 	engineVersion = "1"

@@ -12,7 +12,7 @@ func ExampleParse() {
 		fmt.Println(f.Loc, f.Msg)
 	}
 	// Output:
-	// [temperature] there is no setting "temperature"; did you mean "temperature_K"?
+	// [temperature] unknown setting "temperature"; did you mean "temperature_K"?
 	// [sequences 0] sequence "Hst5", position 13: 'X' is not an amino acid; X stands for an unknown residue: fill it in or cut it out
 	// [steps] steps is 100; choose between 1000 and 2000000000
 }

@@ -1,6 +1,7 @@
 package cgidp
 
-// Names of result files, beside those of package run. Those of one sequence are in a folder of its name.
+// Names of result files, in addition to those of package run. The files of one sequence
+// are in a folder named after it.
 const (
 	metricsFile  = "metrics.json"
 	resultsFile  = "results.csv"

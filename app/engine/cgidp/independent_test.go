@@ -14,13 +14,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// memory computes a replica again, without files, and keeps the frames that its
-// trajectory must have.
+// memory recomputes a replica in memory and keeps the frames expected in its trajectory.
 type memory struct {
 	*md.Dynamics
 	model  *md.Model
 	every  int
-	frames [][][3]float64 // Å, from the centre of mass
+	frames [][][3]float64 // Å, relative to the center of mass
 }
 
 func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
@@ -32,7 +31,7 @@ func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 	return &memory{Dynamics: d, model: model, every: int(q.FrameEvery)}
 }
 
-// first returns the first frames, and computes those that are missing.
+// first returns the first count frames, computing those that are missing.
 func (m *memory) first(t *testing.T, count int) [][][3]float64 {
 	t.Helper()
 	for len(m.frames) < count {
@@ -54,8 +53,8 @@ func (m *memory) frame() [][3]float64 {
 	return frame
 }
 
-// apart is the largest difference of coordinates in Å; infinite if the numbers
-// of beads differ.
+// apart returns the largest coordinate difference in Å, or +Inf if the numbers of beads
+// differ.
 func apart(a, b [][3]float64) float64 {
 	if len(a) != len(b) {
 		return math.Inf(1)
@@ -69,9 +68,9 @@ func apart(a, b [][3]float64) float64 {
 	return largest
 }
 
-const sameÅ = 0.01 // what coordinates may differ by
+const sameÅ = 0.01 // tolerance of coordinates
 
-// checkFrames checks for exactly these frames, in this order.
+// checkFrames checks that got and want are the same frames in the same order.
 func checkFrames(t *testing.T, what string, got, want [][][3]float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -85,20 +84,21 @@ func checkFrames(t *testing.T, what string, got, want [][][3]float64) {
 	}
 }
 
-// checkAmong checks that each frame is one of those, in their order.
+// checkAmong checks that the frames of got are a subsequence of those.
 func checkAmong(t *testing.T, what string, got, those [][][3]float64) {
 	t.Helper()
 	for k, frame := range got {
 		at := slices.IndexFunc(those, func(other [][3]float64) bool { return apart(frame, other) <= sameÅ })
 		if at < 0 {
-			t.Errorf("%s: model %d is no frame of the trajectory, or not in order", what, k)
+			t.Errorf("%s: model %d is not a frame of the trajectory, or is out of order", what, k)
 			return
 		}
 		those = those[at+1:]
 	}
 }
 
-// checkChain checks for the residues of a sequence, each bonded to the next.
+// checkChain checks that the topology has the residues of a sequence, each bonded to the
+// next.
 func checkChain(t *testing.T, what string, got inLibrary, letters string) {
 	t.Helper()
 	var want []string
@@ -115,7 +115,8 @@ func checkChain(t *testing.T, what string, got inLibrary, letters string) {
 	}
 }
 
-// checkTimes checks the interval of frames in ps. The first frame comes after one.
+// checkTimes checks the interval between frames in ps. The first frame is one interval
+// after the start.
 func checkTimes(t *testing.T, what string, got inLibrary, every float64) {
 	t.Helper()
 	enginetest.Near(t, what+": ps between frames", got.Spacing, every, 1e-6*every)
@@ -125,8 +126,8 @@ func checkTimes(t *testing.T, what string, got inLibrary, every float64) {
 	must.Equal(t, what, len(got.Times), len(got.Frames))
 }
 
-// Other programs read from the files of a run what it had in memory: when it is
-// finished, while it is running, and after an interruption.
+// Other libraries read from the files of a run exactly the coordinates it had in memory:
+// when it has finished, while it runs, and after an interruption.
 func TestLibrariesReadFiles(t *testing.T) {
 	t.Parallel()
 	readers := libraryReaders(t)
@@ -136,7 +137,7 @@ func TestLibrariesReadFiles(t *testing.T) {
 		dir, _ := engine.Simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
-	t.Run("long chain", func(t *testing.T) { // the longest allowed, when tested at length
+	t.Run("long chain", func(t *testing.T) { // the maximum length in the longest tests
 		settings := `{"sequences":["` + strings.Repeat("GSWED", enginetest.Length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
 		dir, _ := engine.Simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
@@ -153,8 +154,8 @@ func TestLibrariesReadFiles(t *testing.T) {
 	t.Run("running", func(t *testing.T) { checkRunning(t, readers) })
 }
 
-// checkResults compares all frames of finished sequences with memory. There must not
-// be more frames after equilibration than models in an ensemble.
+// checkResults compares all frames of finished sequences with memory. An ensemble must
+// not have more models than there are frames after equilibration.
 func checkResults(t *testing.T, readers []*libraryReader, s *Settings, dir string) {
 	t.Helper()
 	for k, q := range s.Sequences {
@@ -186,7 +187,7 @@ func (r *libraryReader) checkTrajectories(t *testing.T, q Sequence, folder strin
 	}
 }
 
-// readsTimes reports whether the library reads time steps: MDTraj numbers frames.
+// readsTimes reports whether the library reads frame times: MDTraj only numbers frames.
 func (r *libraryReader) readsTimes() bool { return r.library == "mdanalysis" }
 
 func (r *libraryReader) checkStructures(t *testing.T, q Sequence, folder string, trajectories [][][][3]float64, skipped int) {

@@ -14,31 +14,31 @@ import (
 	"molrun/app/test/must"
 )
 
-// trajectoryLibraries have to read the files.
+// trajectoryLibraries lists the libraries that must be able to read the files.
 var trajectoryLibraries = []struct{ name, module string }{
 	{"mdtraj", "mdtraj"},
 	{"mdanalysis", "MDAnalysis"},
 }
 
-// libraryReader is a Python process that reads files with one of them.
+// libraryReader is a Python process that reads files with one library.
 type libraryReader struct {
 	library  string
 	requests io.Writer
 	answers  *json.Decoder
 }
 
-// inLibrary is what a library read from files.
+// inLibrary is the data that a library read from files.
 type inLibrary struct {
 	Error    string
 	Residues []string
 	Bonds    [][2]int
 	Frames   [][][3]float64 // Å
-	Times    []float64      // ps, if the library reads them
+	Times    []float64      // ps, if the library reads times
 	Spacing  float64        // ps between frames
 }
 
-// libraryReaders starts a reader for each library that is installed. Without
-// any, the test is skipped.
+// libraryReaders starts a reader for each installed library. It skips the test if there
+// is none.
 func libraryReaders(t *testing.T) []*libraryReader {
 	t.Helper()
 	var all []*libraryReader
@@ -57,8 +57,8 @@ func libraryReaders(t *testing.T) []*libraryReader {
 	return all
 }
 
-// pythonWith returns an interpreter that has a module: the one in the PATH, or that of
-// the distribution.
+// pythonWith returns a Python interpreter that has the module: the one in PATH or the
+// distribution's.
 func pythonWith(t *testing.T, module string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -74,7 +74,7 @@ func pythonWith(t *testing.T, module string) string {
 
 func startReader(t *testing.T, python, library string) *libraryReader {
 	t.Helper()
-	// The process ends in a cleanup, after the context of the test.
+	// The process is stopped in a cleanup, which runs after t.Context() is canceled.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	c := exec.CommandContext(ctx, python, filepath.Join("testdata", "read_trajectory.py"), library)
 	var complaints bytes.Buffer
@@ -95,7 +95,7 @@ func startReader(t *testing.T, python, library string) *libraryReader {
 	return &libraryReader{library, requests, json.NewDecoder(answers)}
 }
 
-// read returns the frames of a trajectory, or those of the topology without one.
+// read returns the frames of a trajectory, or of the topology if there is no trajectory.
 func (r *libraryReader) read(t *testing.T, topology, trajectory string) inLibrary {
 	t.Helper()
 	request := map[string]string{"topology": topology}

@@ -5,13 +5,13 @@ import (
 	"molrun/app/engine/input"
 )
 
-// reader takes settings, sequences among them.
+// reader reads settings and sequences.
 type reader struct{ *input.ChainReader }
 
-// Parse checks settings given as JSON, in which null stands for absent, and fills
-// in defaults. If the settings use fasta, the argument fasta is the content of
-// that file; while it is nil, the sequences are not checked and Run will refuse.
-// Parse returns all faults at once; without faults, the settings are not nil.
+// Parse checks JSON settings, in which null means absent, and fills in defaults. If the
+// settings use fasta, the argument fasta is the content of that file; if it is nil, the
+// sequences are not checked and Run fails. Parse returns all validation errors at once;
+// if there are none, the settings are not nil.
 func Parse(settings, fasta []byte) (*Settings, []fault.Field) {
 	chains, wrong := input.NewChainReader(settings, keys, "sequence", maxSequences)
 	if wrong != nil {
@@ -38,23 +38,23 @@ func Parse(settings, fasta []byte) (*Settings, []fault.Field) {
 	return s, nil
 }
 
-// Check returns the faults of settings.
+// Check returns the validation errors of settings.
 func Check(settings, fasta []byte) []fault.Field {
 	_, faults := Parse(settings, fasta)
 	return faults
 }
 
-// Lengths of runs.
+// Default lengths of runs.
 const (
 	defaultStepsPerResidue = 20_000
 	defaultLeastSteps      = 500_000
 )
 
-// lengths sets how long each sequence runs and how often frames are saved.
+// lengths sets the number of steps and the frame interval of each sequence.
 func (r *reader) lengths(s *Settings) {
 	steps, every := r.Integer(limitSteps), r.Integer(limitFrameEvery)
 	if steps == 0 && (r.Has("steps") || len(s.Sequences) == 0) {
-		return // the faults have it already, or the sequences are not known
+		return // already reported, or the sequences are unknown
 	}
 	shortest, longest := steps, steps
 	for i := range s.Sequences {
@@ -73,7 +73,7 @@ func (r *reader) lengths(s *Settings) {
 	}
 }
 
-// setLengths takes what is set, or, instead of 0, what suits the number of
+// setLengths sets the given values. A value of 0 means the default for the number of
 // residues.
 func (q *Sequence) setLengths(steps, frameEvery int64) {
 	q.Steps, q.FrameEvery = steps, frameEvery
@@ -85,8 +85,8 @@ func (q *Sequence) setLengths(steps, frameEvery int64) {
 	}
 }
 
-// defaultFrameEvery saves at most a thousand frames, at multiples of a thousand
-// steps.
+// defaultFrameEvery returns the interval that saves at most 1,000 frames, rounded up to a
+// multiple of 1,000 steps.
 func defaultFrameEvery(steps int64) int64 {
 	every := max(1000, (steps+999)/1000)
 	return (every + 999) / 1000 * 1000

@@ -17,7 +17,7 @@ func TestPlotsShowResults(t *testing.T) {
 	svg := string(enginetest.Read(t, dir, "Hst5", "rg.svg"))
 	for _, want := range []string{"Hst5, 298 K, pH 7, ionic strength 0.15 mol/L", "Rg of 2 replicas", "running mean", "equilibration, left out"} {
 		if !strings.Contains(svg, want) {
-			t.Errorf("rg.svg lacks %q", want)
+			t.Errorf("rg.svg is missing %q", want)
 		}
 	}
 	distances := enginetest.ReadCSV(t, dir, "Hst5", "distance_map.csv")
@@ -26,8 +26,8 @@ func TestPlotsShowResults(t *testing.T) {
 	comparePictures(t, enginetest.Read(t, dir, "Hst5", "distance_map.png"), want)
 }
 
-// comparePictures looks at the map, left of the colour bar. It allows for distances
-// that are rounded in the table.
+// comparePictures compares the map, which is to the left of the color bar. It allows for
+// rounding of the distances in the table.
 func comparePictures(t *testing.T, got, want []byte) {
 	t.Helper()
 	a, err := png.Decode(bytes.NewReader(got))

@@ -14,7 +14,7 @@ import (
 // burstSteps is the number of steps of a burst.
 const burstSteps = 500
 
-// replica is one run of a chain: its dynamics, the statistics and what it has written.
+// replica is one independent run of a chain: its dynamics, statistics and output files.
 type replica struct {
 	run.Base
 	*md.Dynamics
@@ -22,7 +22,7 @@ type replica struct {
 	last sample
 
 	rg, ree, kinetic md.Series
-	pairs            *md.PairSums // nil once the chain has taken them over
+	pairs            *md.PairSums // nil after being merged into the chain
 	parts            *md.ScalingParts
 }
 
@@ -46,7 +46,7 @@ func newReplica(s *system, number int, folder string) *replica {
 	}
 }
 
-// Start implements run.Replica, as do the other methods.
+// Start, like the methods below, implements run.Replica.
 func (r *replica) Start() error {
 	if err := r.Dynamics.Start(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (r *replica) Burst() error {
 	return nil
 }
 
-// record saves what is due at the present step.
+// record saves the sample and the frame that are due at the current step.
 func (r *replica) record() error {
 	if r.Step()%r.plan.sampleEvery == 0 {
 		r.recordSample()
@@ -142,7 +142,7 @@ func (r *replica) Status() string {
 	return b.String()
 }
 
-// Archive leaves out what follows from the positions.
+// Archive omits what can be computed from the positions.
 func (r *replica) Archive(a *md.Archive) {
 	r.Dynamics.Archive(a)
 	r.rg.Archive(a)

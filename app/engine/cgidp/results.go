@@ -14,7 +14,7 @@ import (
 	"molrun/app/engine/store"
 )
 
-// results are what the replicas of a system have shown so far.
+// results are the pooled results of the replicas so far.
 type results struct {
 	complete         bool
 	converged        bool
@@ -28,7 +28,7 @@ type results struct {
 	wall             time.Duration
 }
 
-// results pools what replicas have shown so far.
+// results pools the results of the replicas so far.
 func (c *chain) results(replicas []*replica, complete bool) *results {
 	res := &results{complete: complete, pairs: md.NewPairSums(c.system.model.Size()), wall: c.Wall()}
 	var rg, ree, kinetic []md.Series
@@ -44,15 +44,15 @@ func (c *chain) results(replicas []*replica, complete bool) *results {
 	res.rms = res.pairs.RMS()
 	res.scaling = md.FitScaling(res.rms)
 	exponent := exponentError(res, replicas)
-	if res.converged = complete && c.system.settled(res.rg, res.ree); !res.converged {
+	if res.converged = complete && c.system.isConverged(res.rg, res.ree); !res.converged {
 		res.rg, res.ree, res.kinetic, exponent = res.rg.Widened(), res.ree.Widened(), res.kinetic.Widened(), exponent.Widened()
 	}
 	res.nuSE = exponent.SE
 	return res
 }
 
-// exponentError is an estimate with the standard error of the scaling exponent, NaN until all replicas
-// are finished: it takes as many fits as there are parts of replicas.
+// exponentError returns an estimate with the standard error of the scaling exponent, NaN
+// until all replicas have finished: it takes one fit per block of each replica.
 func exponentError(res *results, replicas []*replica) md.Estimate {
 	if !res.complete || math.IsNaN(res.scaling.Nu) {
 		return md.Estimate{SE: math.NaN(), Drift: math.NaN()}
@@ -78,10 +78,10 @@ func (c *chain) addPairs(res *results, replicas []*replica) {
 	}
 }
 
-// maxModels is the largest number of structures in ensemble.pdb.
+// maxModels is the maximum number of models in ensemble.pdb.
 const maxModels = 100
 
-// writeFiles replaces all files of a chain but trajectories and checkpoints.
+// writeFiles rewrites all files of a chain except trajectories and checkpoints.
 func (c *chain) writeFiles(res *results) (*summary, error) {
 	y, sum := c.system, c.system.summary(res)
 	return sum, errors.Join(
@@ -93,7 +93,7 @@ func (c *chain) writeFiles(res *results) (*summary, error) {
 	)
 }
 
-// writePairs writes the averages over pairs, once there are any.
+// writePairs writes the pair averages, if there are any.
 func (c *chain) writePairs(res *results) error {
 	if res.pairs.Frames() == 0 {
 		return nil
@@ -121,7 +121,7 @@ func scalingTable(rms []float64, fit md.Scaling) []byte {
 	return b.Bytes()
 }
 
-// writeRgPlot writes nothing before the first sample.
+// writeRgPlot plots Rg. It writes nothing before the first sample.
 func (c *chain) writeRgPlot(res *results) error {
 	g := plot.Rg{
 		Title:     c.Name + ", " + c.system.settings.Describe(),
@@ -146,7 +146,7 @@ func (c *chain) writeRgPlot(res *results) error {
 	return store.WriteFile(filepath.Join(c.Folder, rgPlotFile), c.system.origin().SVG(content))
 }
 
-// rgCurve takes steps and Rg from rows of timeseries.csv.
+// rgCurve extracts steps and Rg from rows of timeseries.csv.
 func rgCurve(rows []byte) []plot.Point {
 	var curve []plot.Point
 	for line := range strings.Lines(string(rows)) {

@@ -14,7 +14,7 @@ import (
 	"molrun/app/engine/store"
 )
 
-// saveEvery is the longest time between saves of results so far.
+// saveEvery is the maximum time between saves of intermediate results.
 const saveEvery = 30 * time.Second
 
 // simulation is one call of Run.
@@ -25,10 +25,10 @@ type simulation struct {
 	chains   []*chain
 }
 
-// Run simulates all sequences. It writes results below dir and progress to log.
-// Soon after ctx ends it returns the error of ctx and leaves the results so far,
-// marked as not complete. If dir holds checkpoints of the same settings, Run
-// continues from there, and the results are those of a run that never stopped.
+// Run simulates all sequences. It writes results below dir and progress to log. When ctx
+// is canceled, it soon returns the error of ctx and leaves the results so far, marked as
+// incomplete. If dir holds checkpoints of the same settings, Run resumes from them, and
+// the results are those of an uninterrupted run.
 func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
 	return newSimulation(s, dir, log).runAll(ctx)
 }
@@ -74,24 +74,24 @@ func (m *simulation) announce() {
 	}
 }
 
-// logResults writes the results of each sequence in a line, and the warnings.
+// logResults logs the results of each sequence on one line, followed by the warnings.
 func (m *simulation) logResults(all []*summary) {
 	var about []warned
 	for _, s := range all {
 		rg, ree, exponent := s.Results.Rg, s.Results.Ree, ""
-		if nu := float64(s.Results.Nu); !math.IsNaN(nu) { // short chains have none
+		if nu := float64(s.Results.Nu); !math.IsNaN(nu) { // undefined for short chains
 			exponent = ", nu " + store.WithError(nu, float64(s.Results.NuSE))
 		}
 		fmt.Fprintf(m.Log, "%s: Rg %s nm, end to end %s nm%s\n", s.Name,
 			store.WithError(float64(rg.Mean), float64(rg.SE)), store.WithError(float64(ree.Mean), float64(ree.SE)), exponent)
 		about = append(about, warned{s.Name, s.Warnings})
 	}
-	for _, w := range together(about) {
+	for _, w := range mergeWarnings(about) {
 		store.Warn(m.Log, w)
 	}
 }
 
-// origin is what made the results of a sequence.
+// origin returns the provenance of the results of a sequence.
 func (s *system) origin() store.Origin {
 	return store.Origin{
 		Molrun: s.settings.Molrun, Engine: madeBy, Digest: s.settingsHash(),
@@ -99,8 +99,8 @@ func (s *system) origin() store.Origin {
 	}
 }
 
-// settingsHash distinguishes settings that give different results. The number of
-// cores makes no difference, and warnings follow from the rest.
+// settingsHash identifies settings that give the same results. The number of cores does
+// not affect them, and warnings are derived from the other settings.
 func (s *system) settingsHash() []byte {
 	settings := *s.settings
 	settings.Cores = 0

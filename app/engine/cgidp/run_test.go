@@ -50,7 +50,7 @@ func TestRunFCP1(t *testing.T) {
 	enginetest.Near(t, "Rg", m["rg_nm"].(float64), p.Rg, tolerance)
 	for _, key := range []string{"rg_nm", "rg_se_nm", "ree_nm", "ree_se_nm", "nu", "nu_se", "converged", "steps_per_second"} {
 		if m[key] == nil {
-			t.Errorf("metrics.json lacks %s: %v", key, m)
+			t.Errorf("metrics.json is missing %s: %v", key, m)
 		}
 	}
 	if !enginetest.RaceDetector {
@@ -70,7 +70,7 @@ func TestRunFCP1(t *testing.T) {
 	models := bytes.Count(enginetest.Read(t, dir, "FCP1", "ensemble.pdb"), []byte("\nENDMDL"))
 	must.Equal(t, "models in ensemble.pdb", models, min(100, steps/1000*9/10))
 	if last := "molrun:progress 1 done"; !strings.Contains(log, last) {
-		t.Errorf("log lacks %q:\n%s", last, log)
+		t.Errorf("log is missing %q:\n%s", last, log)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestSummary(t *testing.T) {
 	must.Contain(t, "warnings", fmt.Sprint(got["warnings"]), "the run is short")
 }
 
-// The means of the rows are those of the summary, if all samples have a row.
+// If every sample has a row, the means of the rows equal those of the summary.
 func TestResultsMatchTimeseries(t *testing.T) {
 	t.Parallel()
 	dir, _ := engine.Simulate(t, `{"sequences":["`+hst5+`"],"steps":15000,"replicas":2,"equilibration":0.3,"frame_every":700}`)
@@ -162,7 +162,7 @@ func TestCoresMakeNoDifference(t *testing.T) {
 	must.Equal(t, "files", slices.Sorted(maps.Keys(want)), wantNames)
 }
 
-// checkTables checks that tables have all sequences.
+// checkTables checks that the tables contain all sequences.
 func checkTables(t *testing.T, dir string) {
 	t.Helper()
 	rows := enginetest.ReadCSV(t, dir, "results.csv")
@@ -186,7 +186,8 @@ func checkTables(t *testing.T, dir string) {
 	}
 }
 
-// Replicas whose starts are not forgotten differ by more than blocking within them can see.
+// Replicas that have not forgotten their starts differ by more than block averaging
+// within each can detect.
 func TestErrorsKnowThatReplicasDiffer(t *testing.T) {
 	t.Parallel()
 	c := newChain(settingsOf(t, `{"sequences":["`+hst5+`"],"steps":100000,"replicas":4}`), 0, t.TempDir())
@@ -205,18 +206,19 @@ func TestErrorsKnowThatReplicasDiffer(t *testing.T) {
 	}
 	c.total = md.NewPairSums(c.system.model.Size())
 	res := c.results(replicas, false)
-	want := 0.1 * math.Sqrt(5./3) / 2 // of the mean of 0, 0.1, 0.2, 0.3
+	want := 0.1 * math.Sqrt(5./3) / 2 // standard error of the mean of 0, 0.1, 0.2, 0.3
 	enginetest.Near(t, "error of Rg", res.rg.SE, want, 0.1*want)
 	enginetest.Near(t, "error of the end-to-end distance", res.ree.SE, 2*want, 0.2*want)
 }
 
-// A run of less than 50 samples as usual chains have them, or with a replica of less than 20, is not
-// converged, whatever its samples say. Nor is one that has not forgotten its start.
+// A run is not converged, whatever its own statistics, if it has fewer than 50
+// independent samples for a typical chain of its length, or fewer than 20 per replica, or
+// if it has not forgotten its start.
 func TestShortRunsAreNotConverged(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		steps, replicas int
-		time            float64 // in samples
+		time            float64 // autocorrelation time, in samples
 		want            bool
 	}{
 		{150_000, 1, 7, false},
@@ -228,13 +230,14 @@ func TestShortRunsAreNotConverged(t *testing.T) {
 	} {
 		y := newSystem(settingsOf(t, fmt.Sprintf(`{"sequences":[%q],"steps":%d,"replicas":%d}`, hst5, tt.steps, tt.replicas)), 0)
 		e := md.Estimate{SE: 0.01, SD: 0.2, Independent: 400, Time: tt.time, Shortest: 1000}
-		must.Equal(t, fmt.Sprintf("%+v: converged", tt), y.settled(e, e), tt.want)
+		must.Equal(t, fmt.Sprintf("%+v: converged", tt), y.isConverged(e, e), tt.want)
 		e.Independent = 40
-		must.Equal(t, fmt.Sprintf("%+v: converged with 40 samples", tt), y.settled(e, e), false)
+		must.Equal(t, fmt.Sprintf("%+v: converged with 40 samples", tt), y.isConverged(e, e), false)
 	}
 }
 
-// What a run shows that is still drifting has errors of at least half the drift, the same in all files.
+// A run that still drifts has errors of at least half the drift, and all files give the
+// same errors.
 func TestErrorsOfDriftingRunsAreWidened(t *testing.T) {
 	t.Parallel()
 	c := newChain(settingsOf(t, `{"sequences":["`+hst5+`"],"steps":300000}`), 0, t.TempDir())
@@ -285,7 +288,7 @@ func TestTimeseriesIsThinned(t *testing.T) {
 	must.Equal(t, "a row every", p.rowEvery, 50)
 }
 
-// cancelOn is a log that cancels a run when a line contains a text.
+// cancelOn is a log that cancels a run when a line contains text.
 type cancelOn struct {
 	text   string
 	cancel context.CancelFunc
@@ -313,7 +316,7 @@ func TestCancelledRunCanResume(t *testing.T) {
 			}
 			var log bytes.Buffer
 			err := Run(ctx, s, dir, &log)
-			if !errors.Is(err, context.Canceled) || !strings.Contains(log.String(), "seq1 goes on from checkpoint.bin, with 0 of 2 replicas finished") {
+			if !errors.Is(err, context.Canceled) || !strings.Contains(log.String(), "seq1 resumes from checkpoint.bin, with 0 of 2 replicas finished") {
 				t.Errorf("there is nothing to resume: %v; log:\n%s", err, log.String())
 			}
 		}
@@ -328,13 +331,13 @@ func TestRunNeedsFASTA(t *testing.T) {
 	must.Fail(t, "the error", err, `"upload:abc"`)
 }
 
-// A file that can't be written ends the run: its files would lack what its results are about.
+// A file that cannot be written ends the run, because the output would be incomplete.
 func TestRunEndsWithTheFirstErrorOfAReplica(t *testing.T) {
 	for _, inTheWay := range []string{"seq1", filepath.Join("seq1", run.TopologyFile)} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, inTheWay)
 		if inTheWay != "seq1" {
-			path = filepath.Join(path, "file") // a folder cannot be replaced
+			path = filepath.Join(path, "file") // a directory cannot be replaced by a file
 		}
 		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		must.OK(t, os.WriteFile(path, nil, 0o600))

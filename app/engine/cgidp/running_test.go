@@ -16,17 +16,17 @@ import (
 	"molrun/app/test/must"
 )
 
-// checkRunning reads the files of another process, which is killed and resumed in
-// between, and then compares them with memory.
+// checkRunning reads the files of another process while it runs, kills and resumes it in
+// between, and compares the files with memory.
 func checkRunning(t *testing.T, readers []*libraryReader) {
 	t.Helper()
-	// This would take a minute or more, but is killed once it has been read often enough.
+	// This would take a minute or more, but the process is killed after enough reads.
 	settings := `{"sequences":["` + hst5 + `"],"names":["Hst5"],"steps":2e7,"frame_every":5000,"equilibration":0,"seed":5}`
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "Hst5")
 	m := newMemory(t, settingsOf(t, settings), 0, 1)
-	reached := 0 // the largest number of frames so far
-	for _, sign := range []string{"molrun:progress", "goes on from"} {
+	reached := 0 // maximum number of frames so far
+	for _, sign := range []string{"molrun:progress", "resumes from"} {
 		kill := startProcess(t, dir, settings, sign)
 		must.Become(t, "ensemble.pdb is there", func() bool {
 			_, err := os.Stat(filepath.Join(folder, "ensemble.pdb"))
@@ -34,8 +34,8 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 		})
 		all := readOften(t, readers, folder)
 		kill()
-		// Models are saved before the checkpoint: a resumed run may have models of
-		// frames that it has yet to compute again.
+		// Models are saved before the checkpoint, so a resumed run can have models of
+		// frames that it has yet to recompute.
 		info, err := os.Stat(filepath.Join(folder, run.TrajectoryName(1)))
 		must.OK(t, err)
 		reached = max(reached, int(info.Size()-trajectory.HeaderSize)/trajectory.FrameSize(len(hst5), md.Vec{}))
@@ -55,8 +55,8 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 	}
 }
 
-// readOften reads several times, and then on until there are more frames than at
-// first, a hundred times at most.
+// readOften reads several times, then continues until there are more frames than at
+// first, at most 100 times.
 func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPassing {
 	t.Helper()
 	var all []readInPassing
@@ -72,7 +72,7 @@ func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPa
 	return all
 }
 
-// readInPassing is what a library read from a running simulation.
+// readInPassing is the data that a library read from a running simulation.
 type readInPassing struct{ trajectory, top, ensemble inLibrary }
 
 func (r *libraryReader) readRunning(t *testing.T, folder string) readInPassing {
@@ -99,8 +99,8 @@ func (found *readInPassing) check(t *testing.T, what string, m *memory, reached 
 	}
 }
 
-// oneVersion returns a link to a file that may be replaced: some libraries open a file
-// twice, and expect the same content.
+// oneVersion returns a hard link to a file that might be replaced: some libraries open a
+// file twice and expect the same content.
 func oneVersion(t *testing.T, path string) string {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), filepath.Base(path))
@@ -108,8 +108,8 @@ func oneVersion(t *testing.T, path string) string {
 	return link
 }
 
-// startProcess returns once a line of its log contains a sign, and how to kill it, which fails
-// the test if the process has ended before.
+// startProcess starts a run and returns once a line of its log contains sign. The
+// returned function kills it and fails the test if the process has already exited.
 func startProcess(t *testing.T, dir, settings, sign string) (kill func()) {
 	t.Helper()
 	c := engine.Process(t.Context(), settings, dir)

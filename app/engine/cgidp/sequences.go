@@ -9,7 +9,7 @@ import (
 
 const maxSequences = 64
 
-// sources finds the sequences wherever the settings have them.
+// sources returns the sequences from the settings or the FASTA file.
 func (r *reader) sources(fasta []byte) []input.Source {
 	switch inline, file := r.Has("sequences"), r.Has("fasta"); {
 	case inline && file:
@@ -43,10 +43,10 @@ func (r *reader) inlineSources() []input.Source {
 			sources = append(sources, input.Source{Record: append(records, input.Record{})[0], Index: i, Loc: input.Loc(key, i)})
 		}
 	}
-	return r.Counted(key, len(items), sources)
+	return r.CheckCount(key, len(items), sources)
 }
 
-// records reads an item of sequences, which may hold one.
+// records parses one item of sequences, which can be a FASTA record.
 func (r *reader) records(item string, index int) ([]input.Record, bool) {
 	records := input.ParseFASTA([]byte(item))
 	if len(records) > 1 {
@@ -57,7 +57,7 @@ func (r *reader) records(item string, index int) ([]input.Record, bool) {
 	return records, true
 }
 
-// sequences checks the sources and names them.
+// sequences validates the sources and names them.
 func (r *reader) sequences(sources []input.Source) []Sequence {
 	names := r.names(len(sources))
 	sequences := make([]Sequence, len(sources))
@@ -77,8 +77,8 @@ func (r *reader) sequences(sources []input.Source) []Sequence {
 	return sequences
 }
 
-// names returns the setting names. Their number cannot be checked while the
-// sequences are wrong or not known.
+// names returns the setting "names". Its length cannot be checked while the sequences are
+// invalid or unknown.
 func (r *reader) names(sequences int) []*string {
 	if !r.Has("names") {
 		return nil
@@ -87,7 +87,7 @@ func (r *reader) names(sequences int) []*string {
 	switch {
 	case !ok:
 		r.Fault(input.Loc("names"), input.Type, "names must be a list of names, not %s", input.KindOf(r.Raw("names")))
-	case sequences > 0 && len(names) != sequences && !r.Faulty("sequences"):
+	case sequences > 0 && len(names) != sequences && !r.HasFault("sequences"):
 		verb := "are"
 		if len(names) == 1 {
 			verb = "is"
@@ -103,5 +103,5 @@ func (r *reader) names(sequences int) []*string {
 	return names
 }
 
-// reservedNames belong to files beside the folders of the sequences.
+// reservedNames are taken by files in the same folder as the folders of the sequences.
 var reservedNames = []string{metricsFile, resultsFile, "log"}

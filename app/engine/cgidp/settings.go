@@ -8,48 +8,48 @@ import (
 	"molrun/app/engine/md"
 )
 
-// Settings are complete and within their bounds. Lengths of runs that depend on
-// the number of residues are in each Sequence.
+// Settings are complete, valid settings. Run lengths that depend on the number of
+// residues are in each Sequence.
 type Settings struct {
 	Sequences []Sequence
 	md.Conditions
-	Cores         int     // replicas and sequences computed at once
-	Equilibration float64 // fraction of the steps that is discarded
+	Cores         int     // replicas and sequences computed in parallel
+	Equilibration float64 // fraction of the steps to discard
 	Replicas      int     // independent runs of each sequence
 	Seed          uint64
 	SampleEvery   int64 // steps between samples of the observables
 
-	Molrun string `json:"-"` // version of the program, for the results
+	Molrun string `json:"-"` // version of molrun, for the results
 
-	fasta string // reference to the FASTA file, if the sequences come from one
+	fasta string // reference to the FASTA file that holds the sequences, if any
 }
 
 // Sequence is one chain to simulate, with the settings that depend on its length.
 type Sequence struct {
-	Name       string // unique; the folder of its results
+	Name       string // unique; also the name of its results folder
 	Residues   string // one-letter code, upper case
-	Steps      int64  // per replica, equilibration included
+	Steps      int64  // per replica, including equilibration
 	FrameEvery int64  // steps between frames of the trajectory
 	Warnings   []string
 }
 
-// Warnings returns those of all sequences. A text that holds for several is given
-// once; one that does not hold for all begins with the names it holds for.
+// Warnings returns the warnings about all sequences, without duplicates. A warning that
+// does not apply to all sequences starts with the names of those it applies to.
 func (s *Settings) Warnings() []string {
 	var all []warned
 	for _, q := range s.Sequences {
 		all = append(all, warned{q.Name, q.Warnings})
 	}
-	return together(all)
+	return mergeWarnings(all)
 }
 
-// warned are the warnings about a sequence.
+// warned holds the warnings about one sequence.
 type warned struct {
 	name  string
 	texts []string
 }
 
-func together(all []warned) (texts []string) {
+func mergeWarnings(all []warned) (texts []string) {
 	names := map[string][]string{}
 	for _, q := range all {
 		for _, w := range q.texts {
@@ -67,7 +67,7 @@ func together(all []warned) (texts []string) {
 	return texts
 }
 
-// Estimate returns about how long a run takes on an idle machine.
+// Estimate returns the approximate duration of a run on an idle machine.
 func (s *Settings) Estimate() time.Duration {
 	total, longest := 0.0, 0.0
 	for i := range s.Sequences {
@@ -79,12 +79,12 @@ func (s *Settings) Estimate() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// cost is about how many seconds one replica takes on one core.
+// cost returns the approximate time of one replica on one core, in seconds.
 func (q *Sequence) cost() float64 {
 	return float64(q.Steps) * 0.08e-6 * math.Pow(float64(len(q.Residues)), 1.1)
 }
 
-// discarded is the number of steps of equilibration.
+// discarded returns the number of equilibration steps.
 func (s *Settings) discarded(steps int64) int64 {
 	return int64(math.Round(s.Equilibration * float64(steps)))
 }

@@ -84,19 +84,18 @@ func TestParseReadsSequencesFromText(t *testing.T) {
 	}
 }
 
-// rules has one case for each possible mistake in settings. The rest of the
-// settings is right.
+// rules has one case for each validation error. All other settings of a case are valid.
 var rules = []struct {
 	settings string
 	fasta    string
-	loc      string // as fmt.Sprint prints it
+	loc      string // as printed by fmt.Sprint
 	kind     string
 	msg      string // part of the message
 }{
-	{``, "", "[]", input.JSON, "one JSON object: nothing was given"},
+	{``, "", "[]", input.JSON, "one JSON object: the input is empty"},
 	{`null`, "", "[]", input.JSON, "null was given"},
 	{`[]`, "", "[]", input.JSON, "cannot unmarshal array"},
-	{`{} {}`, "", "[]", input.JSON, "more text follows"},
+	{`{} {}`, "", "[]", input.JSON, "there is text after the object"},
 	{`{"sequences":`, "", "[]", input.JSON, "unexpected EOF"},
 
 	{`{}`, "", "[sequences]", input.Missing, "give sequences"},
@@ -107,8 +106,8 @@ var rules = []struct {
 	{`{"sequences":["ACDEF",""]}`, "", "[sequences 1]", input.Sequence, `sequence "seq2" is empty`},
 	{`{"sequences":["` + strings.Repeat(`ACDEF","`, 64) + `ACDEF"]}`, "", "[sequences]", input.Sequence, "holds 65 sequences; at most 64"},
 	{`{"sequences":[">a\nACDEF\n>b\nACDEF"]}`, "", "[sequences 0]", input.Sequence, "holds 2 sequences; make each an item"},
-	{`{"sequences":"ACDEF\nGHIKL\nMNPQR"}`, "", "[sequences]", input.Sequence, `sequences has 3 lines but no header, so these may be several sequences; write a line ">name" above each sequence`},
-	{`{"fasta":"x"}`, "My proteins:\n>a\nACDEF", "[fasta]", input.Sequence, `fasta has text before the first header, "MYPROTEINS:"; give it a header (a line ">name") or remove it`},
+	{`{"sequences":"ACDEF\nGHIKL\nMNPQR"}`, "", "[sequences]", input.Sequence, `sequences has 3 lines but no header, so these could be several sequences; put a line ">name" before each sequence`},
+	{`{"fasta":"x"}`, "My proteins:\n>a\nACDEF", "[fasta]", input.Sequence, `fasta has text before the first header, "MYPROTEINS:"; add a header (a line ">name") or remove it`},
 	{`{"fasta":"x"}`, "%PDF-1.4\n", "[fasta]", input.Sequence, "fasta is a PDF document; save the sequences as plain text in FASTA format"},
 	{`{"fasta":"x"}`, strings.Repeat("A", input.MaxFASTA+1), "[fasta]", input.Sequence, "fasta has more than 4 MiB; give at most 64 sequences of at most 2000 residues"},
 	{`{"fasta":["x"]}`, "", "[fasta]", input.Type, "must name a file, not a list"},
@@ -124,8 +123,8 @@ var rules = []struct {
 	{`{"sequences":["AC-EFG"]}`, "", "[sequences 0]", input.Sequence, "gaps of the alignment"},
 	{`{"sequences":["AC*EFG*"]}`, "", "[sequences 0]", input.Sequence, "reading frame"},
 	{`{"sequences":["A C D>E F"]}`, "", "[sequences 0]", input.Sequence, "position 4: '>' is not an amino acid; begin each FASTA header"},
-	{`{"sequences":["ACDÉF"]}`, "", "[sequences 0]", input.Sequence, "position 4: 'É' (U+00C9) is not an amino acid; type it anew as one of the plain letters ACDEFGHIKLMNPQRSTVWY"},
-	{`{"sequences":["ACD\u200bEF"]}`, "", "[sequences 0]", input.Sequence, "position 4: there is an invisible character (U+200B); type the sequence anew there"},
+	{`{"sequences":["ACDÉF"]}`, "", "[sequences 0]", input.Sequence, "position 4: 'É' (U+00C9) is not an amino acid; retype it as one of the letters ACDEFGHIKLMNPQRSTVWY"},
+	{`{"sequences":["ACD\u200bEF"]}`, "", "[sequences 0]", input.Sequence, "position 4: there is an invisible character (U+200B); retype the sequence there"},
 	{`{"sequences":["ACDEF–G"]}`, "", "[sequences 0]", input.Sequence, "position 6: '–' (U+2013) is not an amino acid; remove the gaps"},
 	{`{"sequences":["XCXEXFXXXGX"]}`, "", "[sequences 0]", input.Sequence, `sequence "seq1", positions 1, 3, 5, 7, 8 and 2 more: 'X' is not`},
 	{`{"sequences":["1 ACD 4 EFG"]}`, "", "[sequences 0]", input.Sequence, "positions 1 and 5: digits are not amino acids"},
@@ -141,15 +140,15 @@ var rules = []struct {
 	{`{"sequences":"ACDEF","names":["a b"]}`, "", "[names 0]", input.Name, `the name "a b" of sequence 1 has the character ' '; use only the letters A to Z`},
 	{`{"fasta":"not read yet","names":["a b"]}`, "", "[names 0]", input.Name, "has the character ' '"},
 	{`{"sequences":"ACDEF","names":["../a"]}`, "", "[names 0]", input.Name, "begins with a dot; begin it with a letter or digit"},
-	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", input.Name, "is that of a result file; choose another"},
+	{`{"sequences":"ACDEF","names":["Metrics.json"]}`, "", "[names 0]", input.Name, "is the name of a result file; choose another"},
 	{`{"sequences":"ACDEF","names":["` + strings.Repeat("a", 65) + `"]}`, "", "[names 0]", input.Name, "is too long; use at most 64 characters"},
 	{`{"sequences":["ACDEF","ACDEF"],"names":["A","a"]}`, "", "[names 1]", input.Name, `sequences 1 and 2 are both called "a"`},
 	{`{"sequences":">a\nACDEF\n>a\nACDEF"}`, "", "[sequences]", input.Name, `sequences 1 and 2 are both called "a"`},
 
-	{`{"sequences":"ACDEF","temperature":300}`, "", "[temperature]", input.Unknown, `no setting "temperature"; did you mean "temperature_K"?`},
+	{`{"sequences":"ACDEF","temperature":300}`, "", "[temperature]", input.Unknown, `unknown setting "temperature"; did you mean "temperature_K"?`},
 	{`{"sequences":"ACDEF","PH":7}`, "", "[PH]", input.Unknown, `did you mean "pH"?`},
 	{`{"sequences":"ACDEF","friction":1}`, "", "[friction]", input.Unknown, `did you mean "friction_per_ps"?`},
-	{`{"sequences":"ACDEF","box":7}`, "", "[box]", input.Unknown, `there is no setting "box"; there are sequences, fasta, names, cores`},
+	{`{"sequences":"ACDEF","box":7}`, "", "[box]", input.Unknown, `unknown setting "box"; valid settings are sequences, fasta, names, cores`},
 	{`{"sequences":"ACDEF","temperature_K":"300"}`, "", "[temperature_K]", input.Type, "must be a number, not text (remove the quotes?)"},
 	{`{"sequences":"ACDEF","temperature_K":25}`, "", "[temperature_K]", input.Range, "temperature_K is 25; choose between 273.15 and 373 K (25 °C is 298.15 K)"},
 	{`{"sequences":"ACDEF","equilibration":10}`, "", "[equilibration]", input.Range, "(10 % is 0.1)"},
@@ -217,8 +216,8 @@ func TestWarnings(t *testing.T) {
 	folded := "MKVLAAGIVGLLLAQPSWVITLLGGIAVFNMLKDAG"
 	tests := []struct{ settings, want string }{
 		{`{"sequences":["` + hst5 + `"]}`, ""},
-		{`{"sequences":["` + hst5 + `"],"temperature_K":330}`, "from 277 to 323 K"},
-		{`{"sequences":["` + hst5 + `"],"temperature_K":275}`, "from 277 to 323 K"},
+		{`{"sequences":["` + hst5 + `"],"temperature_K":330}`, "for 277 to 323 K"},
+		{`{"sequences":["` + hst5 + `"],"temperature_K":275}`, "for 277 to 323 K"},
 		{`{"sequences":["` + hst5 + `"],"pH":4.9}`, "only histidine responds to pH"},
 		{`{"sequences":["` + hst5 + `"],"ionic_strength_M":0.6}`, "above 0.5 mol/L"},
 		{`{"sequences":["` + hst5 + `"],"steps":30000}`, "error of Rg of about 7 %; about 320000 steps reach 2 %"},
@@ -245,7 +244,7 @@ func TestWarningsNameSequences(t *testing.T) {
 		t.Fatal(faults)
 	}
 	got := s.Warnings()
-	if len(got) < 2 || !strings.HasPrefix(got[0], "only histidine") || !strings.HasPrefix(got[1], "seq2: ") {
+	if len(got) < 2 || !strings.HasPrefix(got[0], "in this model only histidine") || !strings.HasPrefix(got[1], "seq2: ") {
 		t.Errorf("warnings %q", got)
 	}
 }
@@ -289,8 +288,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The settings beside the LAMMPS script of package md are those of the chains that
-// its tests simulate.
+// The settings files of the LAMMPS script in package md match the chains that its tests
+// simulate.
 func TestLAMMPSSettingsMatchReference(t *testing.T) {
 	for _, name := range []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"} {
 		p := enginetest.ReferenceProtein(t, name)
@@ -307,7 +306,7 @@ func TestLAMMPSSettingsMatchReference(t *testing.T) {
 		}
 		want := md.Conditions{
 			Temperature: p.Temperature, PH: p.PH, IonicStrength: p.IonicStrength,
-			Friction: input.Friction.Preset, ChargedTermini: true,
+			Friction: input.Friction.Default, ChargedTermini: true,
 		}
 		if got := s.Conditions; got != want {
 			t.Errorf("%s: conditions %+v, want %+v", path, got, want)

@@ -65,7 +65,7 @@ type (
 		Time        store.Figure `json:"integrated_autocorrelation_time_ns"`
 	}
 	performanceView struct {
-		StepsPerSecond store.Number `json:"steps_per_second"` // of one core
+		StepsPerSecond store.Number `json:"steps_per_second"` // per core
 		Wall           store.Number `json:"wall_s"`
 		Cores          int          `json:"cores"`
 	}
@@ -117,40 +117,40 @@ func (s *system) summary(res *results) *summary {
 	}
 }
 
-// Least lengths of a run that can be converged: a run that is short for the chain shows too little of its
-// slow motions to find that out from the samples.
+// Minimum lengths of a converged run. A run that is too short for its chain samples too
+// little of the slow motions to detect that from its own samples.
 const (
-	leastSamplesEach = 20 // of Rg as a usual chain has them, in each replica
-	leastForgetting  = 3  // equilibration of each replica, in integrated autocorrelation times
+	leastSamplesEach      = 20 // independent samples of Rg per replica, expected for a typical chain
+	minEquilibrationTimes = 3  // equilibration per replica, in integrated autocorrelation times
 )
 
-// settled reports whether the sizes of a complete run can be trusted.
-func (s *system) settled(rg, ree md.Estimate) bool {
+// isConverged reports whether Rg and Ree of a complete run are converged.
+func (s *system) isConverged(rg, ree md.Estimate) bool {
 	expected := s.settings.expectedSamples(&s.Sequence)
-	forgotten := leastForgetting * max(rg.Time, ree.Time) * float64(s.plan.sampleEvery)
+	forgotten := minEquilibrationTimes * max(rg.Time, ree.Time) * float64(s.plan.sampleEvery)
 	return rg.Converged() && ree.Converged() && float64(s.plan.discarded) >= forgotten &&
-		expected >= md.LeastIndependent && expected >= leastSamplesEach*float64(s.settings.Replicas)
+		expected >= md.MinIndependent && expected >= leastSamplesEach*float64(s.settings.Replicas)
 }
 
-// warnings are those of the settings and of the results.
+// warnings returns the warnings about the settings and the results.
 func (s *system) warnings(res *results) []string {
 	texts := append([]string{}, s.Warnings...)
 	if res.scaling.Misfit > md.MaxMisfit {
-		texts = append(texts, fmt.Sprintf("distances along the chain are no power law (off by %.0f %%): nu means little here or is left out",
+		texts = append(texts, fmt.Sprintf("distances along the chain do not follow a power law (deviation %.0f %%): nu is unreliable or omitted",
 			100*res.scaling.Misfit))
 	}
 	if res.complete && !res.converged {
-		texts = append(texts, "Rg is not converged: "+s.missing(res)+" before relying on it; errors include half the difference of the two halves of the run")
+		texts = append(texts, "Rg is not converged: "+s.remedy(res)+" before relying on it; errors include half the difference between the two halves of the run")
 	}
 	return texts
 }
 
-// missing says what a run that is not converged needs.
-func (s *system) missing(res *results) string {
+// remedy returns what a run that is not converged needs.
+func (s *system) remedy(res *results) string {
 	time := max(res.rg.Time, res.ree.Time)
 	if each := leastSamplesEach * stepsPerSample * float64(s.model.Size()); s.settings.Replicas > 1 &&
-		(min(res.rg.Shortest, res.ree.Shortest) < md.LeastTimes*time || float64(s.plan.steps-s.plan.discarded) < each) {
-		return "take more steps in each replica"
+		(min(res.rg.Shortest, res.ree.Shortest) < md.MinAutocorrelationTimes*time || float64(s.plan.steps-s.plan.discarded) < each) {
+		return "run more steps in each replica"
 	}
-	return "take more steps or replicas"
+	return "run more steps or replicas"
 }

@@ -6,14 +6,14 @@ import (
 
 const (
 	maxRows     = 20_000 // of timeseries.csv
-	pairSpacing = 1000   // least steps between samples of pairs
+	pairSpacing = 1000   // minimum number of steps between samples of pairs
 )
 
-// system is what all replicas of one sequence share. It never changes.
+// system is the immutable data shared by all replicas of one sequence.
 type system struct {
 	Sequence
 	settings *Settings
-	index    int // among the sequences
+	index    int // index of the sequence
 	model    *md.Model
 	plan     plan
 }
@@ -29,14 +29,14 @@ func newSystem(s *Settings, index int) *system {
 	}
 }
 
-// plan says what happens at which step.
+// plan determines at which steps samples and frames are taken.
 type plan struct {
 	steps       int64
-	discarded   int64 // steps of equilibration
+	discarded   int64 // equilibration steps
 	sampleEvery int64
 	frameEvery  int64
 	rowEvery    int64 // samples between rows of timeseries.csv
-	pairEvery   int64 // samples between those of pairs
+	pairEvery   int64 // samples between samples of pairs
 }
 
 func newPlan(s *Settings, q *Sequence) plan {
@@ -51,14 +51,13 @@ func newPlan(s *Settings, q *Sequence) plan {
 	}
 }
 
-// samples is the number of samples after equilibration.
+// samples returns the number of samples after equilibration.
 func (p plan) samples() int64 { return p.steps/p.sampleEvery - p.discarded/p.sampleEvery }
 
-// pairs is the number of samples of pairs after equilibration.
+// pairs returns the number of pair samples after equilibration.
 func (p plan) pairs() int64 { return (p.samples() + p.pairEvery - 1) / p.pairEvery }
 
-// untilEvent is the number of steps from a step to the next sample or frame, or
-// to the end.
+// untilEvent returns the number of steps to the next sample or frame, or to the end.
 func (p plan) untilEvent(step int64) int64 {
 	return min(p.sampleEvery-step%p.sampleEvery, p.frameEvery-step%p.frameEvery, p.steps-step)
 }

@@ -9,7 +9,7 @@ import (
 	"molrun/app/engine/store"
 )
 
-// metrics are the numbers in which jobs are compared, as in metrics.json.
+// metrics is the format of metrics.json, by which jobs are compared.
 type metrics struct {
 	Rg             store.Number `json:"rg_nm"`
 	RgSE           store.Number `json:"rg_se_nm"`

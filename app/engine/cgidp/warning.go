@@ -7,7 +7,8 @@ import (
 	"molrun/app/engine/input"
 )
 
-// warnings say what makes the results of a sequence doubtful. The run continues.
+// warnings returns the reasons why the results of a sequence might be unreliable. The run
+// continues anyway.
 func (s *Settings) warnings(q *Sequence) []string {
 	texts := input.ConditionWarnings(s.Conditions)
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
@@ -17,30 +18,30 @@ func (s *Settings) warnings(q *Sequence) []string {
 			100*expected, s.stepsForError(n, 0.02))
 	}
 	if n > 500 {
-		add("%d residues: chains above 500 take long to sample, and few are disordered throughout", n)
+		add("%d residues: chains longer than 500 are slow to sample, and few are entirely disordered", n)
 	}
 	return append(texts, input.Warnings(q.Residues)...)
 }
 
-// Sampling of Rg, measured for chains of 24 to 140 residues: its standard deviation
-// is about a fifth of its mean, its correlation time about 60 steps per residue.
+// Sampling of Rg, measured for chains of 24 to 140 residues: its standard deviation is
+// about a fifth of its mean, and its autocorrelation time is about 60 steps per residue.
 const (
 	spreadOfRg     = 0.2
 	stepsPerSample = 120.0 // per residue: twice the autocorrelation time
 )
 
-// expectedSamples is the expected number of independent samples of Rg.
+// expectedSamples returns the expected number of independent samples of Rg.
 func (s *Settings) expectedSamples(q *Sequence) float64 {
 	kept := float64(s.Replicas) * float64(q.Steps-s.discarded(q.Steps))
 	return kept / (stepsPerSample * float64(len(q.Residues)))
 }
 
-// expectedError is the expected relative standard error of the mean Rg.
+// expectedError returns the expected relative standard error of the mean Rg.
 func (s *Settings) expectedError(q *Sequence) float64 {
 	return spreadOfRg / math.Sqrt(s.expectedSamples(q))
 }
 
-// stepsForError is the number of steps for a relative error, rounded up.
+// stepsForError returns the number of steps for a relative error, rounded up to 10,000.
 func (s *Settings) stepsForError(residues int, relative float64) int64 {
 	kept := stepsPerSample * float64(residues) * math.Pow(spreadOfRg/relative, 2)
 	steps := kept / (1 - s.Equilibration) / float64(s.Replicas)

@@ -18,9 +18,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// campaign runs settings below CONDENSATE_DIR, or goes on with them where an earlier call was
-// stopped, and returns the figures. It takes hours; `make coexistence` and `make signs` ask
-// for it.
+// campaign runs settings below CONDENSATE_DIR, or resumes an earlier run, and returns the
+// metrics. It takes hours and is run by `make coexistence` and `make signs`.
 func campaign(t *testing.T, name, settings string) map[string]any {
 	t.Helper()
 	dir := filepath.Join(os.Getenv("CONDENSATE_DIR"), name)
@@ -31,7 +30,7 @@ func campaign(t *testing.T, name, settings string) map[string]any {
 	defer stop()
 	if err := Run(ctx, settingsOf(t, settings), dir, os.Stdout); err != nil {
 		if ctx.Err() != nil {
-			t.Skipf("%s: stopped; the next call goes on", name)
+			t.Skipf("%s: stopped; the next run resumes", name)
 		}
 		t.Fatal(err)
 	}
@@ -58,7 +57,7 @@ func fromEnvironment(t *testing.T, name string, preset int) int {
 	return n
 }
 
-// figureOf is a number of the figures, NaN if it is not known.
+// figureOf returns a metric, or NaN if it is unknown.
 func figureOf(m map[string]any, name string) float64 {
 	if v, ok := m[name].(float64); ok {
 		return v
@@ -66,16 +65,18 @@ func figureOf(m map[string]any, name string) float64 {
 	return math.NaN()
 }
 
-// likeliest are the published proteins in the order of what a short run may tell: those that condense
-// strongly come first, those near their critical point last.
-var likeliest = []string{"Q96P88_140_292", "P12035_1_202", "Q14154_1_230", "A0A1B0GTH6_516_734", "O15504_1_116"}
+// proteinOrder lists the published proteins by how soon a run is informative: those that
+// condense strongly come first, those near their critical point last.
+var proteinOrder = []string{"Q96P88_140_292", "P12035_1_202", "Q14154_1_230", "A0A1B0GTH6_516_734", "O15504_1_116"}
 
-// coexistenceBox is a box in which the dense phase of a protein fills a third, or less if the copies are few. The published box of
-// 15 x 15 x 150 nm would hold 100 chains at 4.9 mM, which is less than the dilute phase of O15504 has and just
-// less than the dense phase of A0A1B0GTH6: there the first cannot condense, and the second has no room for a
-// dilute phase. As long as there are both phases, their concentrations do not depend on the box.
+// coexistenceBox returns a box in which the dense phase of a protein fills a third of the
+// volume, or less if there are few copies. In the published box of 15 x 15 x 150 nm, 100
+// chains are 4.9 mM, which is below the dilute concentration of O15504 and just below the
+// dense concentration of A0A1B0GTH6: the first could not condense, and the second would
+// leave no space for a dilute phase. As long as both phases exist, their concentrations
+// do not depend on the box.
 func coexistenceBox(p enginetest.Coexistence, copies int) [3]float64 {
-	const share, perLitre = 1. / 3, 6.02214076e-4 // chains in a nm³ at 1 mmol/L
+	const share, perLitre = 1. / 3, 6.02214076e-4 // chains per nm³ at 1 mmol/L
 	s := &Settings{Protocol: Slab, Components: []Component{{Residues: p.Sequence, Copies: copies}}}
 	across := s.crossSection()
 	s.Box = md.Vec{X: across, Y: across, Z: math.Inf(1)}
@@ -83,10 +84,10 @@ func coexistenceBox(p enginetest.Coexistence, copies int) [3]float64 {
 	return [3]float64{across, across, max(2*across, math.Ceil(2*s.packHeight()), math.Round(float64(copies)/mean/(across*across)))}
 }
 
-// TestCoexistence compares with published concentrations: the dense phase to 3 % for three of
-// five proteins, the dilute one to a factor of 1.5 where it is above 0.1 mM. With fewer copies
-// than 100, the slab is thinner. PROTEINS is a list of beginnings of names, if not all are
-// wanted.
+// TestCoexistence compares with published concentrations: the dense phase to 3 % for
+// three of five proteins, the dilute phase to a factor of 1.5 where it is above 0.1 mM.
+// With fewer than 100 copies, the slab is thinner. PROTEINS selects proteins by name
+// prefixes; the default is all.
 func TestCoexistence(t *testing.T) {
 	asked(t)
 	copies, steps, cores := fromEnvironment(t, "COPIES", 100), fromEnvironment(t, "STEPS", 10_000_000), fromEnvironment(t, "CORES", 2)
@@ -112,10 +113,12 @@ func TestCoexistence(t *testing.T) {
 	}
 }
 
-// TestPressureOfDensePhases brackets published concentrations of dense phases without an interface: a dense phase is
-// at the pressure of the dilute one beside it, which is next to none. In a box of a tenth less the chains must pull, in
-// one of a tenth more they must push. Fewer chains are needed than for a slab, but pressures rise slowly: 800,000 steps
-// were too few for Q14154, and 3 % are out of reach.
+// TestPressureOfDensePhases brackets published concentrations of dense phases without an
+// interface: a dense phase has the pressure of the coexisting dilute phase, which is
+// almost zero. Within errors, the pressure must be negative at a concentration 10 % lower
+// and positive at one 10 % higher. This needs fewer chains than a slab, but pressures
+// relax slowly: 800,000 steps were too few for Q14154, and an accuracy of 3 % is out of
+// reach.
 func TestPressureOfDensePhases(t *testing.T) {
 	asked(t)
 	copies, steps, cores := fromEnvironment(t, "COPIES", 24), fromEnvironment(t, "STEPS", 2_000_000), fromEnvironment(t, "CORES", 2)
@@ -129,16 +132,16 @@ func TestPressureOfDensePhases(t *testing.T) {
 	}
 }
 
-// pressure is that of chains at some times the published concentration of the dense phase, in MPa, in the last three
-// quarters of a run.
+// pressure returns the pressure in MPa at the given multiple of the published dense
+// concentration, over the last three quarters of a run.
 func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, steps, cores int) md.Estimate {
 	t.Helper()
-	const perLitre, megapascals, every = 6.02214076e-4, 1.66053907, 100 // chains in a nm³ at 1 mmol/L; of 1 kJ/mol/nm³
+	const perLitre, megapascals, every = 6.02214076e-4, 1.66053907, 100 // chains per nm³ at 1 mmol/L; MPa per kJ/mol/nm³
 	s := settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":%q,"copies":%d}],"temperature_K":%g,"ionic_strength_M":%g,"pH":%g}`,
 		p.Sequence, copies, p.Temperature, p.IonicStrength, p.PH))
 	edge := math.Cbrt(float64(copies) / (p.Dense * times * perLitre))
-	if edge < md.LeastBox {
-		t.Fatalf("%d chains of %s fill a box of %.1f nm only; take more COPIES", copies, p.Name, edge)
+	if edge < md.MinBoxEdge {
+		t.Fatalf("%d chains of %s fill a box of only %.1f nm; increase COPIES", copies, p.Name, edge)
 	}
 	s.Box = md.Vec{X: edge, Y: edge, Z: edge} // not rounded
 	mix := s.mixture()
@@ -159,17 +162,19 @@ func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, ste
 	return md.Pool([]md.Series{series})
 }
 
-// proteins returns those with published concentrations that PROTEINS asks for, the likeliest first.
+// proteins returns the proteins with published concentrations selected by PROTEINS, in
+// the order of likeliest.
 func proteins(t *testing.T) (wanted []enginetest.Coexistence) {
 	t.Helper()
 	all := enginetest.Coexistences(t)
-	for _, name := range listed(t, "PROTEINS", likeliest) {
+	for _, name := range listed(t, "PROTEINS", proteinOrder) {
 		wanted = append(wanted, all[slices.IndexFunc(all, func(p enginetest.Coexistence) bool { return p.Name == name })])
 	}
 	return wanted
 }
 
-// listed returns the names that begin as one of a list in the environment, all if there is no list.
+// listed returns the names that start with a prefix listed in the environment variable,
+// or all names if it is empty.
 func listed(t *testing.T, variable string, names []string) (wanted []string) {
 	t.Helper()
 	list := os.Getenv(variable)
@@ -190,10 +195,10 @@ func listed(t *testing.T, variable string, names []string) (wanted []string) {
 	return wanted
 }
 
-// TestSigns compares the engine with known behaviour of condensates: heat weakens them, salt
-// dissolves those held together by charges, and a sequence without aromatic residues does not
-// condense. With half as many copies, the slab is hardly thicker than its interfaces and the
-// result is undecided. CASES selects some of heat, aromatics and salt.
+// TestSigns compares the engine with known behavior of condensates: heat weakens them,
+// salt dissolves those held together by charges, and a sequence without aromatic residues
+// does not condense. With half as many copies, the slab is hardly thicker than its
+// interfaces and the result is undecided. CASES selects from heat, aromatics and salt.
 func TestSigns(t *testing.T) {
 	asked(t)
 	const copies = 200
@@ -209,7 +214,7 @@ func TestSigns(t *testing.T) {
 		"heat": func() bool {
 			cold, warm := run("cold", sticky, 280, 0.15), run("warm", sticky, 300, 0.15)
 			t.Logf("280 K: %v±%v kT, 300 K: %v±%v kT, condensed %v", cold["dG_kT"], cold["dG_se_kT"], warm["dG_kT"], warm["dG_se_kT"], warm["condensed"])
-			// A bound on the cold one is enough if it lies below.
+			// For the cold run, an upper bound suffices if it is low enough.
 			atMost := figureOf(cold, "dG_kT") + 2*figureOf(cold, "dG_se_kT")
 			if math.IsNaN(atMost) {
 				atMost = math.Log(figureOf(cold, "cdil_below_mM") / figureOf(cold, "cden_mM"))

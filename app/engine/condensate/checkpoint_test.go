@@ -28,7 +28,7 @@ func runSaving(ctx context.Context, settings, dir string, log io.Writer, saveEve
 
 func TestMain(m *testing.M) { engine.Main(m) }
 
-// stop saves only in the end, however long it takes.
+// stop saves only at the end, however long the run takes.
 func stop(t testing.TB, settings, dir string, bursts int) {
 	t.Helper()
 	err := runSaving(&enginetest.StopAfter{Context: t.Context(), Bursts: bursts}, settings, dir, io.Discard, 24*time.Hour)
@@ -37,7 +37,7 @@ func stop(t testing.TB, settings, dir string, bursts int) {
 	}
 }
 
-// ofSteps returns settings for a number of cores.
+// ofSteps returns a function that makes settings for a number of cores.
 func ofSteps(steps int) func(cores int) string {
 	return func(cores int) string { return mixed(steps, cores) }
 }
@@ -47,10 +47,10 @@ func TestResumeAfterKill(t *testing.T) {
 	engine.ResumesAfterKills(t, ofSteps(enginetest.Length(1000, 3000, 20_000)), enginetest.Length(2, 6, 20))
 }
 
-// A burst is at most 50 steps here, from one sample to the next.
+// A burst is at most 50 steps here, the interval between samples.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	cases := [][]int{{0, 1, 5, 2}, {3, 14}, {17, 9}} // in the first replica, and in the second
+	cases := [][]int{{0, 1, 5, 2}, {3, 14}, {17, 9}} // stops in the first and in the second replica
 	if enginetest.RaceDetector {
 		cases = cases[2:]
 	}
@@ -61,16 +61,17 @@ func TestResumeAfterDamage(t *testing.T) {
 	t.Parallel()
 	settings := `{"components":[{"name":"a","sequence":"GFYRGSYD","copies":20}],"box_nm":[9,9,40],"steps":1000,"sample_every":50,"frame_every":100,"seed":%d}`
 	engine.ResumesAfterDamage(t, settings, 5, []enginetest.Damage{
-		{Name: "none", Do: enginetest.Undamaged, Log: "goes on from checkpoint.bin, with 0 of 1 replica finished and 450 of 1000 steps done"},
-		{Name: "last", Do: enginetest.Spoil(enginetest.Flip, enginetest.CheckpointFile), Log: "it is damaged\nthe run goes on from checkpoint.old.bin, with 0 of 1 replica finished and 200 of 1000 steps"},
-		{Name: "trajectory", Do: enginetest.Spoil(enginetest.CutTo(500), run.TrajectoryName(1)), Log: "lacks some of its frames\nwarning: the run starts from the beginning"},
+		{Name: "none", Do: enginetest.Undamaged, Log: "resumes from checkpoint.bin, with 0 of 1 replica finished and 450 of 1000 steps done"},
+		{Name: "last", Do: enginetest.Spoil(enginetest.Flip, enginetest.CheckpointFile), Log: "corrupt\nthe run resumes from checkpoint.old.bin, with 0 of 1 replica finished and 200 of 1000 steps"},
+		{Name: "trajectory", Do: enginetest.Spoil(enginetest.CutTo(500), run.TrajectoryName(1)), Log: "is missing frames\nwarning: the run starts from the beginning"},
 	})
 }
 
-// What is seen of a replica comes back, also what results show only after a longer run.
+// A checkpoint restores all observables of a replica, including those that appear in
+// results only after a longer run.
 func TestCheckpointHasAll(t *testing.T) {
 	t.Parallel()
-	for _, bursts := range []int{4, 12} { // while chains are drawn together, and later
+	for _, bursts := range []int{4, 12} { // while the springs act, and later
 		dir := t.TempDir()
 		stop(t, mixed(1000, 1), dir, bursts)
 		m := newSimulation(settingsOf(t, mixed(1000, 1)), dir, io.Discard)
@@ -91,7 +92,8 @@ func TestCheckpointHasAll(t *testing.T) {
 	}
 }
 
-// Results so far are said to be so, and make sense from the first frame on.
+// Intermediate results are marked as incomplete and are consistent from the first frame
+// on.
 func TestStoppedRunIsNotComplete(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,10 +8,10 @@ import (
 	"molrun/app/engine/input"
 )
 
-// componentKeys are all keys of a component.
+// componentKeys are the keys of a component.
 var componentKeys = []string{"sequence", "copies", "name"}
 
-// components finds them in the settings or the FASTA file.
+// components reads the components from the settings or the FASTA file.
 func (r *reader) components(fasta []byte) []Component {
 	switch inline, file := r.Has("components") && string(r.Raw("components")) != "[]", r.Has("fasta"); {
 	case inline && file:
@@ -33,7 +33,7 @@ func (r *reader) inlineComponents() []Component {
 		r.Fault(input.Loc(key), input.Type, `components must be a list such as [{"sequence": "…", "copies": 100}], not %s`, input.KindOf(r.Raw(key)))
 		return nil
 	}
-	if r.Counted(key, len(items), []input.Source{{}}) == nil || len(items) == 0 {
+	if r.CheckCount(key, len(items), []input.Source{{}}) == nil || len(items) == 0 {
 		return nil
 	}
 	var all []Component
@@ -43,7 +43,7 @@ func (r *reader) inlineComponents() []Component {
 	return all
 }
 
-// component reads one of them; its faults are below its index.
+// component reads one component. Its validation errors are located below its index.
 func (r *reader) component(item json.RawMessage, index int) Component {
 	at := func(path ...any) []any { return append(input.Loc("components", index), path...) }
 	values, wrong := input.NewReader(item, componentKeys)
@@ -91,7 +91,8 @@ func (r *reader) component(item json.RawMessage, index int) Component {
 	return c
 }
 
-// fileComponents are the records of the file, each with as many copies as copies says.
+// fileComponents returns the records of the FASTA file as components, with the numbers of
+// copies of the setting "copies".
 func (r *reader) fileComponents(fasta []byte) []Component {
 	sources := r.File(fasta)
 	copies := r.copies(len(sources))
@@ -108,7 +109,7 @@ func (r *reader) fileComponents(fasta []byte) []Component {
 	return all
 }
 
-// copies reads the number of chains of each of some sequences: one number for all, or a list.
+// copies reads the number of chains of each sequence: one number for all, or a list.
 func (r *reader) copies(sequences int) []int {
 	key := limitCopies.Key
 	all := make([]int, sequences)

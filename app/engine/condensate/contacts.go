@@ -8,20 +8,20 @@ import (
 
 const (
 	contactDistance = 1.0   // nm
-	maxMapped       = 2_000 // residues of all components together, for maps of contacts
+	maxMapped       = 2_000 // maximum residues of all components together for contact maps
 )
 
-// contacts gathers which residues of different chains are near each other.
+// contacts counts contacts between residues of different chains.
 type contacts struct {
 	*system
 	frames int64
-	counts [][]uint64 // of components a <= b, row after row of a; nil without maps
+	counts [][]uint64 // one matrix per pair of components a <= b, with the rows of a; nil without maps
 	cells  grid
 }
 
-// clusters is which chains hang together in one frame.
+// clusters describes the connectivity of chains in one frame.
 type clusters struct {
-	bound   float64 // fraction of chains with a contact to another one
+	bound   float64 // fraction of chains in contact with another chain
 	largest float64 // fraction of chains in the largest cluster
 }
 
@@ -42,10 +42,11 @@ func newContacts(y *system) *contacts {
 	return c
 }
 
-// index is the place of components a <= b among the counts.
+// index returns the index of the pair of components a <= b in counts.
 func (c *contacts) index(a, b int) int { return a*len(c.Components) - a*(a-1)/2 + b - a }
 
-// findClusters finds the chains that hang together; with keep, it adds the contacts to the sums.
+// findClusters finds clusters of chains in contact. If keep, it also adds the contacts to
+// the sums.
 func (c *contacts) findClusters(x []md.Vec, keep bool) clusters {
 	c.cells.sortBeads(x)
 	chainOf := make([]int32, len(x))
@@ -97,8 +98,8 @@ func (c *contacts) addContact(p, q, i, j int32) {
 	}
 }
 
-// mean is how many residues j of other chains of component b a residue i of a chain of a
-// touches on average, for a <= b.
+// mean returns the average number of residues j, in other chains of component b, in
+// contact with residue i of a chain of a, for a <= b.
 func (c *contacts) mean(a, b, i, j int) float64 {
 	if c.frames == 0 {
 		return 0
@@ -107,7 +108,7 @@ func (c *contacts) mean(a, b, i, j int) float64 {
 	return float64(n) / float64(c.frames) / float64(c.Components[a].Copies)
 }
 
-// archive stores or restores the sums.
+// archive saves or restores the sums.
 func (c *contacts) archive(a *md.Archive) {
 	a.Integer(&c.frames)
 	for _, counts := range c.counts {
@@ -117,7 +118,7 @@ func (c *contacts) archive(a *md.Archive) {
 	}
 }
 
-// forest is sets of chains.
+// forest is a union-find structure of chains.
 type forest struct{ parent []int32 }
 
 func newForest(n int) *forest {
@@ -152,13 +153,13 @@ func (f *forest) largest() int {
 	return most
 }
 
-// grid sorts beads by place, in cells no smaller than a contact.
+// grid is a cell list with cells no smaller than the contact distance.
 type grid struct {
 	*system
 	count [3]int
-	start []int32  // of each cell in order, and the number of beads in the end
-	order []int32  // beads, cell after cell
-	at    []md.Vec // of the beads in that order, see inBox
+	start []int32  // index in order of the first bead of each cell, then the number of beads
+	order []int32  // beads sorted by cell
+	at    []md.Vec // positions in that order, see inBox
 }
 
 func newGrid(y *system) grid {
@@ -171,7 +172,7 @@ func newGrid(y *system) grid {
 	return g
 }
 
-// sortBeads sorts beads into the cells.
+// sortBeads assigns beads to cells.
 func (g *grid) sortBeads(x []md.Vec) {
 	clear(g.start)
 	in, cell := make([]md.Vec, len(x)), make([]int32, len(x))
@@ -194,7 +195,7 @@ func (g *grid) sortBeads(x []md.Vec) {
 	}
 }
 
-// touching calls found once for each two beads with less than contactDistance between them.
+// touching calls found once for each pair of beads closer than contactDistance.
 func (g *grid) touching(found func(i, j int32)) {
 	for cell := range len(g.start) - 1 {
 		from, to := g.start[cell], g.start[cell+1]
@@ -202,7 +203,7 @@ func (g *grid) touching(found func(i, j int32)) {
 			continue
 		}
 		at := [3]int{cell % g.count[0], cell / g.count[0] % g.count[1], cell / g.count[0] / g.count[1]}
-		for side := 13; side < 27; side++ { // the cell itself and half of its neighbours; the others look back
+		for side := 13; side < 27; side++ { // the cell itself and half of its neighbors; each pair of cells is visited once
 			other, shift := g.neighbour(at, side)
 			first, end := g.start[other], g.start[other+1]
 			for i := from; i < to; i++ {
@@ -220,8 +221,8 @@ func (g *grid) touching(found func(i, j int32)) {
 	}
 }
 
-// neighbour is the cell at one of 27 places around a cell, of which 13 is the cell itself, and
-// what lies between its beads and those of the image that is next to the cell.
+// neighbour returns the cell at one of 27 offsets, of which 13 is the cell itself, and
+// the shift of its periodic image that is adjacent to the cell.
 func (g *grid) neighbour(at [3]int, side int) (cell int, shift md.Vec) {
 	edges := [3]float64{g.Box.X, g.Box.Y, g.Box.Z}
 	var to [3]int

@@ -1,17 +1,18 @@
-// Package condensate is the engine of cg-condensate: it simulates many chains of disordered
-// proteins in a periodic box with the CALVADOS 2 model (Tesei and Lindorff-Larsen, Open
-// Research Europe 2022, 2:94), to see whether they condense and at which concentration. It
-// needs no other program.
+// Package condensate is the engine of cg-condensate: it simulates many chains of
+// disordered proteins in a periodic box with the CALVADOS 2 model (Tesei and
+// Lindorff-Larsen, Open Research Europe 2022, 2:94), to determine whether they condense
+// and at which concentrations. It depends on no other program.
 //
-// Parse checks settings and fills in defaults; Run simulates and writes a folder of results.
-// The physics is in package md. Profiles along z, where the interfaces are, and the
-// concentrations on both sides with their errors are in profile.go, phases.go and
-// interface.go: lengths are in nm, the dense phase is a slab across the box, and because it
-// wanders each frame is moved along z to where it fits the mean of the frames before it
-// best. web/docs/cg-condensate.md explains the results and the limits of the model.
+// Parse checks settings and fills in defaults; Run simulates and writes the results
+// folder. The physics is in package md. Density profiles along z, the positions of the
+// interfaces, and the concentrations of both phases with their errors are in profile.go,
+// phases.go and interface.go. Lengths are in nm. The dense phase is a slab across the
+// box; because it diffuses, each frame is shifted along z to the best match with the mean
+// of the preceding frames. web/docs/cg-condensate.md explains the results and the limits
+// of the model.
 package condensate
 
-// Names in the results.
+// Names used in the results.
 const (
 	engineName    = "cg-condensate"
 	engineVersion = "1"

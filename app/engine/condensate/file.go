@@ -1,6 +1,6 @@
 package condensate
 
-// Names of result files, beside those of package run.
+// Names of result files, in addition to those of package run.
 const (
 	metricsFile    = "metrics.json"
 	summaryFile    = "summary.json"
@@ -11,5 +11,5 @@ const (
 	profilePlot    = "profile.svg"
 )
 
-// contactName is the file of the contacts of two components, without its extension.
+// contactName returns the name of the contact map of two components, without extension.
 func contactName(a, b Component) string { return "contacts_" + a.Name + "_" + b.Name }

@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	historyRows = 100 // at most, each a part of the run
-	historyBins = 400 // at most, along z
-	leastBin    = 0.5 // nm
+	historyRows = 100 // maximum; each row is a part of the run
+	historyBins = 400 // maximum, along z
+	leastBin    = 0.5 // nm, minimum width
 )
 
-// history is the concentration along z over the run, all replicas together.
+// history is the concentration profile along z over the course of the run, summed over
+// replicas.
 type history struct {
 	*system
 	bins   int
-	frames []int64     // of each row
+	frames []int64     // per row
 	mass   [][]float64 // sums in g/mol
 }
 
@@ -29,7 +30,7 @@ func newHistory(y *system) *history {
 	return h
 }
 
-// addSample adds a sample that was moved along z.
+// addSample adds a sample that was shifted along z by moved.
 func (h *history) addSample(step int64, x []md.Vec, moved float64) {
 	samples := h.plan.steps / h.plan.sampleEvery
 	row := (step/h.plan.sampleEvery - 1) * int64(len(h.frames)) / samples
@@ -44,14 +45,14 @@ func (h *history) addSample(step int64, x []md.Vec, moved float64) {
 	}
 }
 
-// at is the concentration in mg/mL.
+// at returns the concentration in mg/mL.
 func (h *history) at(row, bin int) float64 {
 	volume := h.Box.X * h.Box.Y * h.Box.Z / float64(h.bins)
 	return h.mass[row][bin] / float64(h.frames[row]) / volume * milligramsPerMillilitre
 }
 
-// seen is the number of rows that have frames, which are the first.
-func (h *history) seen() int {
+// filledRows returns the number of leading rows that have frames.
+func (h *history) filledRows() int {
 	n := 0
 	for n < len(h.frames) && h.frames[n] > 0 {
 		n++

@@ -8,24 +8,24 @@ import (
 
 // Interface is the boundary of the dense phase on one side.
 type Interface struct {
-	Z     float64 // nm from the middle of the box: where the concentration is half way between the phases
-	Width float64 // nm in which it goes from 10 to 90 % of the way
+	Z     float64 // nm from the box center, where the concentration is halfway between the phases
+	Width float64 // nm, over which the profile rises from 10 to 90 %
 }
 
-// widths is how many lengths of the hyperbolic tangent lie between 10 and 90 % of its way.
+// widths is the 10–90 % width of a hyperbolic tangent in units of its length parameter.
 var widths = 2 * math.Atanh(0.8)
 
-// curve is a step from one level to another, by the hyperbolic tangent: the form that mean
-// field theory gives an interface.
+// curve is a step between two levels in the form of a hyperbolic tangent, the interface
+// profile of mean-field theory.
 type curve struct {
 	at, length   float64 // nm
 	inner, outer float64 // levels
 	misfit       float64 // sum of squares
 }
 
-// fitCurve fits levels at growing distances from the middle of the dense phase, which are
-// one step apart. Place and length are found on a grid that is refined again and again: the
-// levels follow from them, and the misfit has several minima.
+// fitCurve fits a step to levels at increasing distance from the center of the dense
+// phase, spaced by step. Position and length are found by repeated grid refinement,
+// because the misfit has several minima. The two levels follow by linear regression.
 func fitCurve(step float64, levels []float64) curve {
 	reach := step * float64(len(levels))
 	best := curve{misfit: math.Inf(1)}
@@ -50,7 +50,7 @@ func fitCurve(step float64, levels []float64) curve {
 	return best
 }
 
-// stepAt finds the levels for a given place and length.
+// stepAt returns the best fit for a given position and length.
 func stepAt(step float64, levels []float64, at, length float64) curve {
 	n := float64(len(levels))
 	var t, tt, c, tc, cc float64

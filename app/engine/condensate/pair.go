@@ -6,16 +6,16 @@ import (
 	"molrun/app/engine/md"
 )
 
-// isPair reports whether there are two chains in a dilute solution, of which the virial
-// coefficient and the dissociation constant can be determined.
+// isPair reports whether the system is two chains in dilute solution, for which the
+// second virial coefficient and the dissociation constant can be determined.
 func (y *system) isPair() bool { return y.Protocol == Dilute && y.mix.Chains() == 2 }
 
-// nearby is half the shortest edge, beyond which two chains must not interact.
-func (y *system) nearby() float64 { return min(y.Box.X, y.Box.Y, y.Box.Z) / 2 }
+// halfBox returns half the shortest box edge, beyond which two chains must not interact.
+func (y *system) halfBox() float64 { return min(y.Box.X, y.Box.Y, y.Box.Z) / 2 }
 
-// nearness is 1 if two chains are nearby, else 0.
-func (y *system) nearness(centres []md.Vec) float64 {
-	if y.mix.Image(centres[0].Sub(centres[1])).Norm() < y.nearby() {
+// isNearby returns 1 if two chains are nearby, otherwise 0.
+func (y *system) isNearby(centres []md.Vec) float64 {
+	if y.mix.MinimumImage(centres[0].Sub(centres[1])).Norm() < y.halfBox() {
 		return 1
 	}
 	return 0
@@ -24,11 +24,11 @@ func (y *system) nearness(centres []md.Vec) float64 {
 // figure is a number with its standard error. Unknown numbers are NaN.
 type figure struct{ value, se float64 }
 
-// virial is the second virial coefficient in nm³ from the fraction of time that two chains
-// are nearby: -1/2 of the excess over two non-interacting chains, divided by their
+// virial returns the second virial coefficient in nm³ from the fraction of time that two
+// chains are nearby: -1/2 of the excess over non-interacting chains, divided by the
 // concentration elsewhere.
 func (y *system) virial(near md.Estimate) figure {
-	r := y.nearby()
+	r := y.halfBox()
 	ball, box := 4*math.Pi/3*r*r*r, y.Box.X*y.Box.Y*y.Box.Z
 	outside := 1 - near.Mean
 	if !(outside > 0) {
@@ -38,15 +38,16 @@ func (y *system) virial(near md.Estimate) figure {
 	return figure{-excess / 2, (box - ball) / (outside * outside) * near.SE / 2}
 }
 
-// perMass is what a second virial coefficient of 1 nm³ is in mL mol/g²: over the masses of both chains.
+// perMass returns the factor from nm³ to mL mol/g², which divides by the masses of both
+// chains.
 func (y *system) perMass() float64 {
 	first, second := y.mix.Chain(0).TotalMass(), y.mix.Chain(1).TotalMass()
 	return 1e6 / MilliMol / (first * second)
 }
 
-// dissociation is the dissociation constant in mM of two chains in contact, from the
-// fraction of time that they are: with two chains in the box there is one pair, and two
-// equal chains make half as many pairs as two different ones.
+// dissociation returns the dissociation constant in mM from the fraction of time that two
+// chains are in contact. Two chains in the box are one pair; two equal chains form half
+// as many pairs as two different ones.
 func (y *system) dissociation(bound md.Estimate) figure {
 	p := bound.Mean
 	if !(p > 0 && p < 1) {

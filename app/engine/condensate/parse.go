@@ -7,13 +7,13 @@ import (
 	"molrun/app/engine/input"
 )
 
-// reader takes settings, components among them.
+// reader reads settings and components.
 type reader struct{ *input.ChainReader }
 
-// Parse checks settings given as JSON, in which null stands for absent, and fills
-// in defaults. If the settings use fasta, the argument fasta is the content of
-// that file; while it is nil, the sequences are not checked and Run will refuse.
-// Parse returns all faults at once; without faults, the settings are not nil.
+// Parse checks JSON settings, in which null means absent, and fills in defaults. If the
+// settings use fasta, the argument fasta is the content of that file; if it is nil, the
+// sequences are not checked and Run fails. Parse returns all validation errors at once;
+// if there are none, the settings are not nil.
 func Parse(settings, fasta []byte) (*Settings, []fault.Field) {
 	chains, wrong := input.NewChainReader(settings, keys, "component", maxComponents)
 	if wrong != nil {
@@ -44,7 +44,7 @@ func Parse(settings, fasta []byte) (*Settings, []fault.Field) {
 	return s, nil
 }
 
-// Check returns the faults of settings.
+// Check returns the validation errors of settings.
 func Check(settings, fasta []byte) []fault.Field {
 	_, faults := Parse(settings, fasta)
 	return faults
@@ -61,12 +61,12 @@ func (r *reader) protocol() Protocol {
 	case slices.Contains([]Protocol{Slab, Bulk, Dilute}, Protocol(text)):
 		return Protocol(text)
 	default:
-		r.Fault(input.Loc("protocol"), input.Range, "there is no protocol %q; choose slab (a dense phase beside a dilute one), bulk (one phase of a given concentration) or dilute (a few chains that meet)", text)
+		r.Fault(input.Loc("protocol"), input.Range, "unknown protocol %q; choose slab (coexisting dense and dilute phases), bulk (one phase at a given concentration) or dilute (a few chains in solution)", text)
 	}
 	return Slab
 }
 
-// checkAmount checks how much there is of all components together.
+// checkAmount checks the total numbers of chains and beads.
 func (r *reader) checkAmount(s *Settings) {
 	if len(s.Components) == 0 {
 		return
@@ -89,13 +89,13 @@ func (r *reader) checkAmount(s *Settings) {
 	}
 }
 
-// Frames of a trajectory: about so many, of so many bytes, unless more are asked for.
+// Default trajectory size: about this many frames, within about this many bytes.
 const (
 	defaultFrames = 1000
 	defaultBytes  = 500e6
 )
 
-// lengths checks how often samples are taken and frames saved.
+// lengths checks the sampling and frame intervals.
 func (r *reader) lengths(s *Settings) {
 	every := r.Integer(limitFrameEvery)
 	if s.Steps == 0 || s.SampleEvery == 0 {
@@ -103,7 +103,7 @@ func (r *reader) lengths(s *Settings) {
 	}
 	kept := s.Steps - s.discarded()
 	if !r.Has(limitSampleEvery.Key) {
-		s.SampleEvery = max(int64(limitSampleEvery.Low), min(s.SampleEvery, kept/leastSamples))
+		s.SampleEvery = max(int64(limitSampleEvery.Low), min(s.SampleEvery, kept/minSamples))
 	}
 	if !r.CheckSamples(s.SampleEvery, s.Steps, s.discarded()) {
 		return
@@ -115,16 +115,16 @@ func (r *reader) lengths(s *Settings) {
 	faults := len(r.Faults)
 	r.CheckFrames(every, s.Steps, s.Steps)
 	if len(r.Faults) == faults && every%s.SampleEvery != 0 {
-		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every of %d is no multiple of sample_every, which is %d: frames are centred on what is sampled; choose %d",
+		r.Fault(input.Loc("frame_every"), input.Conflict, "frame_every of %d is not a multiple of sample_every, which is %d: frames are centered using samples; choose %d",
 			every, s.SampleEvery, (every/s.SampleEvery+1)*s.SampleEvery)
 	}
 	s.FrameEvery = every
 }
 
-// leastSamples are what a run has at least, unless the settings say otherwise.
-const leastSamples = 200
+// minSamples is the minimum number of samples, unless sample_every is set.
+const minSamples = 200
 
-// defaultFrameEvery is a multiple of SampleEvery.
+// defaultFrameEvery returns the default frame interval, a multiple of SampleEvery.
 func (s *Settings) defaultFrameEvery() int64 {
 	frames := int64(defaultFrames)
 	if n := int64(s.beads()); n > 0 {

@@ -18,7 +18,7 @@ func systemOf(t *testing.T, settings string) *system {
 	return newSystem(settingsOf(t, settings))
 }
 
-// scattered puts beads anywhere, also outside of the box.
+// scattered places beads at random, also outside the box.
 func scattered(y *system, within md.Vec) []md.Vec {
 	random := rand.New(rand.NewPCG(1, 2))
 	x := make([]md.Vec, y.mix.Size())
@@ -28,8 +28,8 @@ func scattered(y *system, within md.Vec) []md.Vec {
 	return x
 }
 
-// All pairs are looked at one by one, through the boundary, also in a box that is too large
-// for cells of the size of a contact.
+// Contacts match a search over all pairs across periodic boundaries, also in a box so
+// large that its cells exceed the contact distance.
 func TestContactsAgainstAllPairs(t *testing.T) {
 	for _, box := range []string{"[9,10.3,11.9]", "[140,150,160]"} {
 		t.Run(box, func(t *testing.T) { compareContacts(t, box) })
@@ -49,7 +49,7 @@ func compareContacts(t *testing.T, box string) {
 			from, _ := y.mix.Span(q)
 			for i := range y.mix.Chain(p).Size() {
 				for j := range y.mix.Chain(q).Size() {
-					if y.mix.Image(x[first+i].Sub(x[from+j])).Norm() >= 1 {
+					if y.mix.MinimumImage(x[first+i].Sub(x[from+j])).Norm() >= 1 {
 						continue
 					}
 					bound[p], bound[q] = true, true
@@ -96,7 +96,7 @@ func TestForest(t *testing.T) {
 	}
 }
 
-// Chains stay in one piece, wherever they have gone.
+// Chains stay in one piece, wherever they have moved.
 func TestWholeChainsLieInTheBox(t *testing.T) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":30}],"box_nm":[9,9,40]}`)
 	x := scattered(y, y.Box)
@@ -113,21 +113,21 @@ func TestWholeChainsLieInTheBox(t *testing.T) {
 				t.Fatalf("chain %d changed by %v", k, d)
 			}
 		}
-		moved := y.mix.Image(after[0].Sub(before[0]).Sub(md.Vec{X: -4.5, Y: -4.5, Z: 17 - 20}))
+		moved := y.mix.MinimumImage(after[0].Sub(before[0]).Sub(md.Vec{X: -4.5, Y: -4.5, Z: 17 - 20}))
 		if moved.Norm() > 1e-9 {
 			t.Errorf("chain %d was moved by %v too far", k, moved)
 		}
 	}
 }
 
-// Non-interacting chains are nearby with the probability given by volume, and the
-// coefficient of hard spheres is half the excluded volume.
+// Non-interacting chains are nearby with a probability proportional to volume, and the
+// virial coefficient of hard spheres is half the excluded volume.
 func TestVirial(t *testing.T) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":2}],"protocol":"dilute","box_nm":[20,20,20]}`)
 	ball := 4 * math.Pi / 3 * 1000
 	b := y.virial(md.Estimate{Mean: ball / 8000, SE: 0.001})
 	enginetest.Near(t, "of ideal chains", b.value, 0, 1e-9)
-	const hard = 300. // nm³ where they cannot be
+	const hard = 300. // nm³, excluded volume
 	b = y.virial(md.Estimate{Mean: (ball - hard) / (8000 - hard), SE: 0.001})
 	enginetest.Near(t, "of hard chains", b.value, hard/2, 1e-9)
 	up := y.virial(md.Estimate{Mean: (ball-hard)/(8000-hard) + 0.001})
@@ -137,8 +137,8 @@ func TestVirial(t *testing.T) {
 	}
 }
 
-// K = [M]²/[D] for pairs in a large volume follows from the states of two chains in a small
-// one: Q(D) = d V, Q(M, M) = (m V)²/2 for equal chains, m² V² for different ones.
+// K = [M]²/[D] for pairs in a large volume follows from the states of two chains in a
+// small one: Q(D) = d V, Q(M, M) = (m V)²/2 for equal chains, m² V² for different ones.
 func TestDissociation(t *testing.T) {
 	const d, m = 3., 0.05
 	for components, half := range map[string]float64{
@@ -159,7 +159,7 @@ func TestDissociation(t *testing.T) {
 	}
 }
 
-// The radius of chains depends on where they are.
+// The radius of gyration is averaged by position along z.
 func TestSizesByPlace(t *testing.T) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":4},{"sequence":"YRYRYRY","copies":1}],"box_nm":[9,9,40],"steps":32000,"equilibration":0,"sample_every":100}`)
 	s := newSizes(y)
@@ -193,10 +193,12 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Chains that would part are held together by the springs, and only while these are to last.
+// The springs hold chains together that would otherwise disperse, and only during the
+// first half of equilibration.
 func TestChainsAreDrawnTogether(t *testing.T) {
 	steps := int64(enginetest.Length(8000, 20_000, 20_000))
-	// apart is how far from the middle the beads are on average when the springs end, or at last.
+	// apart returns the mean distance of beads from the box center when the springs end,
+	// or at the end.
 	apart := func(equilibration float64, withSprings bool) float64 {
 		m := newSimulation(settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":%d,"equilibration":%g}`,
 			steps, equilibration)), t.TempDir(), io.Discard)
@@ -213,7 +215,7 @@ func TestChainsAreDrawnTogether(t *testing.T) {
 		}
 		sum := 0.0
 		for _, at := range r.motion.Positions() {
-			sum += math.Abs(r.mix.Image(md.Vec{Z: at.Z - r.Box.Z/2}).Z)
+			sum += math.Abs(r.mix.MinimumImage(md.Vec{Z: at.Z - r.Box.Z/2}).Z)
 		}
 		return sum / float64(r.mix.Size())
 	}
@@ -222,11 +224,11 @@ func TestChainsAreDrawnTogether(t *testing.T) {
 		t.Errorf("after springs %.1f nm from the middle, without %.1f nm", short, free)
 	}
 	if parted < 1.3*short {
-		t.Errorf("still %.1f nm from the middle when the springs are gone, %.1f nm before", parted, short)
+		t.Errorf("after the springs ended: %.1f nm from the middle, before: %.1f nm", parted, short)
 	}
 }
 
-// Each two components have counts of their own.
+// Each pair of components has its own counts.
 func TestContactsOfThreeComponents(t *testing.T) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSG","copies":2},{"sequence":"GSGSGS","copies":2},{"sequence":"GSGSGSG","copies":2}],"box_nm":[9,9,40]}`)
 	c := newContacts(y)
@@ -242,7 +244,7 @@ func TestContactsOfThreeComponents(t *testing.T) {
 	}
 }
 
-// Chains of large and of small residues are placed in the smallest box that settings may have.
+// Chains of large and of small residues fit into the smallest box that settings allow.
 func TestChainsFindPlacesInTheSmallestBox(t *testing.T) {
 	for _, c := range []Component{
 		{Residues: strings.Repeat("W", 24), Copies: 200},
@@ -251,7 +253,7 @@ func TestChainsFindPlacesInTheSmallestBox(t *testing.T) {
 		{Residues: strings.Repeat("GS", 100), Copies: 100},
 	} {
 		s := &Settings{Protocol: Bulk, Components: []Component{c}}
-		edge := math.Cbrt(s.room())
+		edge := math.Cbrt(s.minVolume())
 		s.Box = md.Vec{X: edge, Y: edge, Z: edge}
 		for seed := range uint64(2) {
 			if _, err := md.Pack(s.mixture(), seed, 1, 0, edge); err != nil {

@@ -8,16 +8,16 @@ import (
 	"molrun/app/engine/md"
 )
 
-// Phases are what a slab and its surroundings show.
+// Phases are the phases of a slab simulation.
 type Phases struct {
-	// Separated says that there are two phases; if not, Reason says what the profile shows
-	// instead, and nothing else is known.
+	// Separated reports whether there are two phases. If not, Reason says what the
+	// profile shows instead, and the fields below Undecided are not set.
 	Separated bool
 	Reason    string
 
-	// Undecided says that the profile does not decide whether there are two phases: what is dense
-	// has no plateau, the errors are too large, or the profile still changes. If it is false and
-	// Separated, too, the profile is flat.
+	// Undecided reports whether the profile leaves open if there are two phases: the
+	// dense region has no plateau, the errors are too large, or the profile still
+	// changes. If both Undecided and Separated are false, the profile is flat.
 	Undecided bool
 
 	Lower, Upper Interface
@@ -26,45 +26,48 @@ type Phases struct {
 	inside, outside region
 }
 
-// Dense reports whether a height, in nm from the middle of the box, is within the dense phase,
-// away from its interfaces.
-func (f *Phases) Dense(z float64) bool { return f.inside.holds(z) }
+// Dense reports whether z, in nm from the box center, is within the dense phase, away
+// from its interfaces.
+func (f *Phases) Dense(z float64) bool { return f.inside.contains(z) }
 
-// Dilute reports whether a height is within the dilute phase.
-func (f *Phases) Dilute(z float64) bool { return f.outside.lacks(z) }
+// Dilute reports whether z is within the dilute phase.
+func (f *Phases) Dilute(z float64) bool { return f.outside.excludes(z) }
 
-// Coexistence is how a component is shared out between the phases. Unknown numbers are NaN.
+// Coexistence is the partitioning of a component between the phases. Unknown numbers are
+// NaN.
 type Coexistence struct {
 	Dense, Dilute md.Estimate // mM
 
-	// Bound says that too few chains were seen outside to determine their concentration:
-	// Dilute.Mean is what it is below with a probability of about 95 %.
+	// Bound means that too few chains were seen outside to determine their concentration:
+	// Dilute.Mean is an upper bound with a confidence of about 95 %.
 	Bound bool
 
-	// Transfer is the free energy of a chain that goes from the dilute phase into the dense one,
-	// in kT, with its standard error. It is an upper bound if Bound.
+	// Transfer is the free energy of transfer of a chain from the dilute to the dense
+	// phase, in kT, with its standard error. If Bound, it is an upper bound.
 	Transfer, TransferSE float64
 }
 
-// At these multiples of an interface's width from its middle, the dense phase ends inside and
-// the dilute phase begins outside. There, 4 % and 0.05 % of the step are left: concentrations
-// differ by orders of magnitude, and the dense phase is thin.
+// The dense phase ends denseMargin interface widths inside the middle of the interface,
+// and the dilute phase begins diluteMargin widths outside. There, 4 % and 0.05 % of the
+// step remain. They differ because the concentrations differ by orders of magnitude and
+// the dense phase is thin.
 const (
-	denseBefore  = 0.75
-	diluteBehind = 1.75
+	denseMargin  = 0.75
+	diluteMargin = 1.75
 )
 
-// minPlateau is the least thickness of a phase in nm.
+// minPlateau is the minimum thickness of a phase in nm.
 const minPlateau = 2
 
-// regions are the dense phase between two interfaces, and the slab, outside of which the dilute phase begins.
+// regions returns the dense phase between two interfaces, and the slab, outside which the
+// dilute phase begins.
 func regions(lower, upper Interface) (dense, slab region) {
-	return region{lower.Z + denseBefore*lower.Width, upper.Z - denseBefore*upper.Width},
-		region{lower.Z - diluteBehind*lower.Width, upper.Z + diluteBehind*upper.Width}
+	return region{lower.Z + denseMargin*lower.Width, upper.Z - denseMargin*upper.Width},
+		region{lower.Z - diluteMargin*lower.Width, upper.Z + diluteMargin*upper.Width}
 }
 
-// withoutPlateau says why one of the phases on the sides of two interfaces is too thin to have a
-// concentration; "" if both have one. It holds for interfaces that are expected and for those found.
+// withoutPlateau returns why one of the phases is too thin to have a plateau, or "" if
+// both have one. The interfaces can be expected or fitted ones.
 func withoutPlateau(lower, upper Interface, length float64) string {
 	dense, slab := regions(lower, upper)
 	switch {
@@ -72,13 +75,13 @@ func withoutPlateau(lower, upper Interface, length float64) string {
 		return fmt.Sprintf("slab thinner than its interfaces: %.1f nm thick, with interfaces %.1f and %.1f nm wide; use more chains or a smaller cross-section",
 			max(0, upper.Z-lower.Z), lower.Width, upper.Width)
 	case length-(slab.to-slab.from) < minPlateau:
-		return "the dense phase and its interfaces fill the box, so there is no dilute phase beside it; use a longer box"
+		return "the dense phase and its interfaces fill the box, which leaves no dilute phase; use a longer box"
 	}
 	return ""
 }
 
-// Evaluate finds the phases in the profiles of replicas of one system. The errors need 16
-// frames or more.
+// Evaluate determines the phases from the profiles of the replicas of one system. Errors
+// need at least 16 frames.
 func Evaluate(replicas []*Profile) Phases {
 	p := replicas[0]
 	all := Mean(replicas...)
@@ -107,7 +110,7 @@ func Evaluate(replicas []*Profile) Phases {
 	second := make([]float64, len(p.masses)+1)
 	second[len(p.masses)] = 1
 	if unclear != "" {
-		dense := core(mass)
+		dense := denseLayers(mass)
 		at := func(z float64) int { return min(int((z/p.length+0.5)*float64(p.bins)), p.bins-1) }
 		return withoutPhases(
 			pool(replicas, second, func(z float64) bool { return dense[at(z)] }),
@@ -116,26 +119,27 @@ func Evaluate(replicas []*Profile) Phases {
 	for c := range p.masses {
 		f.Components = append(f.Components, coexistence(replicas, c, inside, outside))
 	}
-	dense, dilute := pool(replicas, second, inside.holds), pool(replicas, second, outside.lacks)
+	dense, dilute := pool(replicas, second, inside.contains), pool(replicas, second, outside.excludes)
 	if f.Separated = dense.Mean-dilute.Mean > 3*math.Hypot(dense.SE, dilute.SE); !f.Separated {
-		return withoutPhases(dense, dilute, "the run is too short to tell")
+		return withoutPhases(dense, dilute, "the run is too short to decide")
 	}
 	return f
 }
 
-// withoutPhases decides on a profile without two phases, by the concentration of one half of the
-// chains in the region where the other half is dense, and elsewhere. There is one phase if these
-// differ by at most a factor of two, since attracting chains are never uniformly distributed, and
-// neither changes over the run. Otherwise the result is undecided; unclear says why.
+// withoutPhases judges a profile without two phases, by the concentration of one half of
+// the chains in the region where the other half is dense, and elsewhere. There is one
+// phase if these differ by at most a factor of two, since attracting chains are never
+// uniformly distributed, and neither changes over the run. Otherwise the result is
+// undecided; unclear says why.
 func withoutPhases(dense, dilute md.Estimate, unclear string) Phases {
 	se := math.Hypot(dense.SE, dilute.SE)
-	found := fmt.Sprintf("where one half of the chains is dense, the other half has %.3g±%.2g mg/mL, and elsewhere %.3g±%.2g mg/mL",
+	found := fmt.Sprintf("the concentration of one half of the chains is %.3g±%.2g mg/mL where the other half is dense, and %.3g±%.2g mg/mL elsewhere",
 		dense.Mean/1000, dense.SE/1000, dilute.Mean/1000, dilute.SE/1000)
 	switch {
 	case math.IsNaN(se):
-		return Phases{Undecided: true, Reason: "too few samples for errors, which take 16; simulate longer"}
+		return Phases{Undecided: true, Reason: "too few samples for error estimates, which need 16; simulate longer"}
 	case dense.Mean-dilute.Mean+3*se >= dilute.Mean:
-	case !dense.Steady(LeastLooks) || !dilute.Steady(LeastLooks):
+	case !dense.Steady(AssumedSamples) || !dilute.Steady(AssumedSamples):
 		return Phases{Undecided: true, Reason: "the profile still changes (" + found + "): simulate longer"}
 	default:
 		return Phases{Reason: "the concentration is about the same all along the box (" + found + ")"}
@@ -143,8 +147,8 @@ func withoutPhases(dense, dilute md.Estimate, unclear string) Phases {
 	return Phases{Undecided: true, Reason: unclear + " (" + found + ")"}
 }
 
-// core are the layers that are denser than half way between the thinnest and the densest.
-func core(mass []float64) []bool {
+// denseLayers marks the layers denser than the mean of the lowest and highest density.
+func denseLayers(mass []float64) []bool {
 	mass = smooth(mass)
 	middle := (slices.Min(mass) + slices.Max(mass)) / 2
 	dense := make([]bool, len(mass))
@@ -154,14 +158,14 @@ func core(mass []float64) []bool {
 	return dense
 }
 
-// region is a part of the box, in nm from its middle.
+// region is a range of z, in nm from the box center.
 type region struct{ from, to float64 }
 
-func (r region) holds(z float64) bool { return r.from <= z && z <= r.to }
-func (r region) lacks(z float64) bool { return z < r.from || z > r.to }
+func (r region) contains(z float64) bool { return r.from <= z && z <= r.to }
+func (r region) excludes(z float64) bool { return z < r.from || z > r.to }
 
-// pool returns the mean concentration in a part of the box, in mM: the sum of the
-// components', each by its weight.
+// pool returns the mean concentration in part of the box, in mM, as the weighted sum over
+// components.
 func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Estimate {
 	var all []md.Series
 	size := int64(1)
@@ -171,7 +175,7 @@ func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Es
 			frames := p.size
 			if k == len(p.blocks)-1 && p.filled < p.size {
 				if len(p.blocks) > 1 {
-					break // an unfinished block counts less than the others
+					break // an incomplete block would have too much weight
 				}
 				frames = p.filled
 			}
@@ -188,12 +192,12 @@ func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Es
 		}
 		all, size = append(all, s), max(size, p.size)
 	}
-	return ofBlocks(md.Pool(all), float64(size))
+	return toSamples(md.Pool(all), float64(size))
 }
 
-// ofBlocks takes an estimate of a mean from means of blocks of a number of samples. An
-// autocorrelation time of less than a block is unknown.
-func ofBlocks(e md.Estimate, size float64) md.Estimate {
+// toSamples converts an estimate over block means to samples, of which each block has
+// size. An autocorrelation time below one block is unknown.
+func toSamples(e md.Estimate, size float64) md.Estimate {
 	if e.Time < 1 {
 		e.Time = math.NaN()
 	}
@@ -201,28 +205,31 @@ func ofBlocks(e md.Estimate, size float64) md.Estimate {
 	return e
 }
 
-// LeastLooks is how many independent looks at the dilute phase a replica is taken for where
-// the numbers do not decide it: as many as an error needs.
-const LeastLooks = 16
+// AssumedSamples is the number of independent observations of the dilute phase assumed per
+// replica if it cannot be determined from the data. It is the minimum for an error
+// estimate.
+const AssumedSamples = 16
 
 func coexistence(replicas []*Profile, component int, inside, outside region) Coexistence {
 	p := replicas[0]
 	weights := make([]float64, len(p.masses))
 	weights[component] = 1
-	c := Coexistence{Dense: pool(replicas, weights, inside.holds), Dilute: pool(replicas, weights, outside.lacks)}
-	one := MilliMol / (p.area * (p.length - (outside.to - outside.from))) // the concentration of one chain
+	c := Coexistence{Dense: pool(replicas, weights, inside.contains), Dilute: pool(replicas, weights, outside.excludes)}
+	one := MilliMol / (p.area * (p.length - (outside.to - outside.from))) // concentration of one chain
 	looks := c.Dilute.Independent
-	if !(looks >= LeastLooks) || c.Dilute.SD == 0 {
-		looks = float64(LeastLooks * len(replicas))
+	if !(looks >= AssumedSamples) || c.Dilute.SD == 0 {
+		looks = float64(AssumedSamples * len(replicas))
 	}
-	// Less than a few chains in all looks are ends of chains that hang out of the dense phase.
+	// Less than a few chains over all observations are chain ends protruding from the
+	// dense phase.
 	if !(c.Dilute.SE < c.Dilute.Mean/2) || c.Dilute.Mean < 3/looks*one {
 		c.Bound = true
 		more := 2 * c.Dilute.SE
 		if !(more > 0) {
 			more = 0
 		}
-		// None in n looks is compatible with up to 3 in them (95 %, by Poisson's law).
+		// Zero counts in n observations are compatible with up to 3 (95 %, Poisson
+		// distribution).
 		c.Dilute = md.Estimate{
 			Mean: max(c.Dilute.Mean+more, 3/looks*one),
 			SE:   math.NaN(), SD: math.NaN(), Independent: math.NaN(), Time: math.NaN(), Drift: math.NaN(),
@@ -237,7 +244,7 @@ func (c Coexistence) withTransfer() Coexistence {
 	return c
 }
 
-// widened is the coexistence in a run that is not converged.
+// widened returns c with the errors of a run that is not converged.
 func (c Coexistence) widened() Coexistence {
 	c.Dense, c.Dilute = c.Dense.Widened(), c.Dilute.Widened()
 	return c.withTransfer()

@@ -6,32 +6,32 @@ import (
 	"molrun/app/engine/md"
 )
 
-// binWidth is about how thick the layers are of which concentrations are known.
+// binWidth is the approximate thickness of a layer in nm.
 const binWidth = 0.5
 
-// Blocks are joined two by two when there are as many as this, so that their number stays
-// between half of it and it.
+// maxBlocks is the maximum number of blocks. At the maximum, blocks are merged in pairs,
+// so that there are then at least half as many.
 const maxBlocks = 64
 
-// Profile gathers how many chains of each component lie where along z, frame by frame. A
-// chain that is spread over several layers counts in each by the part of its beads.
+// Profile accumulates the distribution of the chains of each component along z, frame by
+// frame. A chain that spans several layers counts in each by its fraction of beads.
 //
 // Aligning each frame to the mean produces a peak by chance alone. Hence the second
-// profile, in which each half of the chains is shifted by the alignment of the other half:
-// it is flat for non-interacting chains.
+// profile, in which each half of the chains is shifted by the alignment of the other
+// half: it is flat for non-interacting chains.
 type Profile struct {
 	length, area float64 // of the box
 	bins         int
-	masses       []float64 // of a chain of each component, in g/mol
+	masses       []float64 // g/mol, of one chain of each component
 
-	mean   []float64 // mass in each layer over all frames: what the next one is laid upon
+	mean   []float64 // mean mass per layer over all frames, the reference for alignment
 	frames int64
-	size   int64       // frames in a whole block
-	blocks [][]float64 // sums over frames, component after component, then the second profile as mass; the last may be unfinished
+	size   int64       // frames per complete block
+	blocks [][]float64 // sums over frames, by component, then the second profile as mass; the last may be incomplete
 	filled int64       // frames in the last block
 }
 
-// NewProfile returns a profile without frames of a mixture's box.
+// NewProfile returns an empty profile of the box of a mixture.
 func NewProfile(m *md.Mixture) *Profile {
 	bins := max(8, int(math.Round(m.Box.Z/binWidth)))
 	p := &Profile{length: m.Box.Z, area: m.Box.X * m.Box.Y, bins: bins, mean: make([]float64, bins), size: 1}
@@ -41,13 +41,13 @@ func NewProfile(m *md.Mixture) *Profile {
 	return p
 }
 
-// Frames returns how many frames there are.
+// Frames returns the number of frames.
 func (p *Profile) Frames() int64 { return p.frames }
 
-// AddFrame adds the positions of all beads, in nm, and returns how far along z they were moved,
-// from 0 to the length of the box.
+// AddFrame adds the positions of all beads, in nm, and returns the shift along z that
+// aligns them, from 0 to the box length.
 func (p *Profile) AddFrame(m *md.Mixture, x []md.Vec) (moved float64) {
-	var counts [2][]float64 // of the chains with even and odd numbers
+	var counts [2][]float64 // chains with even and odd numbers
 	var mass [2][]float64
 	for half := range counts {
 		counts[half] = make([]float64, len(p.masses)*p.bins)
@@ -65,7 +65,7 @@ func (p *Profile) AddFrame(m *md.Mixture, x []md.Vec) (moved float64) {
 	}
 	reference := p.mean
 	if p.frames == 0 {
-		reference = p.middle(all)
+		reference = p.centered(all)
 	}
 	reference = smooth(reference)
 	shift := bestShift(reference, all)
@@ -87,7 +87,7 @@ func (p *Profile) AddFrame(m *md.Mixture, x []md.Vec) (moved float64) {
 	return float64(shift) / float64(p.bins) * p.length
 }
 
-// count counts the chains of each component in each layer.
+// count adds the chains of each component to the layers.
 func (p *Profile) count(m *md.Mixture, x []md.Vec, counts [2][]float64) {
 	chain := 0
 	for c, component := range m.Components {
@@ -104,9 +104,8 @@ func (p *Profile) count(m *md.Mixture, x []md.Vec, counts [2][]float64) {
 	}
 }
 
-// middle returns a frame moved so that its mean, on the circle that the box is, lies in the
-// middle of the box.
-func (p *Profile) middle(all []float64) []float64 {
+// centered returns a frame shifted so that its circular mean is in the middle of the box.
+func (p *Profile) centered(all []float64) []float64 {
 	var re, im float64
 	for i, n := range all {
 		sin, cos := math.Sincos(2 * math.Pi * (float64(i) + 0.5) / float64(p.bins))
@@ -120,8 +119,8 @@ func (p *Profile) middle(all []float64) []float64 {
 	return moved
 }
 
-// smoothed is over how many layers the reference is averaged, twice: few chains leave gaps,
-// and frames must not be laid upon these.
+// smoothed is the window, in layers, of the moving average applied twice to the
+// reference: few chains leave gaps, to which frames must not be aligned.
 const smoothed = 5
 
 func smooth(layers []float64) []float64 {
@@ -138,8 +137,8 @@ func smooth(layers []float64) []float64 {
 	return layers
 }
 
-// bestShift returns by how many layers a frame has to be moved upwards to be most like the
-// reference: where their correlation on the circle is greatest. The least of equal ones.
+// bestShift returns the upward shift of frame, in layers, that maximizes its circular
+// correlation with the reference. Of equal maxima, it returns the smallest shift.
 func bestShift(reference, frame []float64) (shift int) {
 	best := math.Inf(-1)
 	for s := range frame {
@@ -157,7 +156,7 @@ func bestShift(reference, frame []float64) (shift int) {
 	return shift
 }
 
-// block returns the block of the next frame.
+// block returns the block for the next frame.
 func (p *Profile) block() []float64 {
 	if len(p.blocks) == 0 || p.filled == p.size {
 		if len(p.blocks) == maxBlocks {
@@ -169,7 +168,7 @@ func (p *Profile) block() []float64 {
 	return p.blocks[len(p.blocks)-1]
 }
 
-// mergeBlocks makes one block of each two.
+// mergeBlocks merges blocks in pairs.
 func (p *Profile) mergeBlocks() {
 	for i := range maxBlocks / 2 {
 		sum := p.blocks[2*i]
@@ -182,7 +181,7 @@ func (p *Profile) mergeBlocks() {
 	p.size *= 2
 }
 
-// Archive stores or restores what was gathered.
+// Archive saves or restores the profile.
 func (p *Profile) Archive(a *md.Archive) {
 	n := int64(len(p.blocks))
 	a.Integer(&p.frames)
@@ -202,13 +201,14 @@ func (p *Profile) Archive(a *md.Archive) {
 	}
 }
 
-// Layer is what lies at one height.
+// Layer is one layer of a profile.
 type Layer struct {
-	Z        float64   // nm from the middle of the box
-	MilliMol []float64 // concentration of each component in mM
+	Z        float64   // nm from the box center
+	MilliMol []float64 // mM, by component
 }
 
-// Mean returns the mean concentrations of replicas of one system, from below to above.
+// Mean returns the mean concentrations over the replicas of one system, in order of
+// increasing z.
 func Mean(replicas ...*Profile) []Layer {
 	p := replicas[0]
 	all := make([]Layer, p.bins)
@@ -233,5 +233,5 @@ func Mean(replicas ...*Profile) []Layer {
 
 func (p *Profile) layerVolume() float64 { return p.area * p.length / float64(p.bins) }
 
-// MilliMol is the concentration in mM of one particle in a nm³.
+// MilliMol is the concentration in mM of one particle per nm³.
 const MilliMol = 1e27 / 6.02214076e23

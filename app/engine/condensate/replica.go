@@ -8,26 +8,27 @@ import (
 	"molrun/app/engine/trajectory"
 )
 
-// burstBeads is the number of beads times steps of a burst.
+// burstBeads is the number of bead updates (beads times steps) per burst.
 const burstBeads = 500_000
 
-// replica is one run of the system: what it has shown, and, while it runs, its motion.
+// replica is one independent run of the system: its observables and, while it runs, its
+// dynamics.
 type replica struct {
 	run.Base
 	*system
 	simulation *simulation
-	motion     *md.Motion // nil once the replica is finished
-	moved      float64    // nm along z by which the last sample lies in the middle of the box
-	centred    []byte     // lines of centres.csv
+	motion     *md.Motion // nil once the replica has finished
+	shift      float64    // nm, shift along z that centers the last sample in the box
+	centred    []byte     // pending rows of centres.csv
 
-	track       *Profile // of equilibration
-	profile     *Profile // of what follows
+	track       *Profile // of the equilibration
+	profile     *Profile // after equilibration
 	sizes       *sizes
-	radius      []md.Series // of gyration, by component
+	radius      []md.Series // radius of gyration, by component
 	temperature md.Series
-	bound       md.Series // fraction of chains with a contact to another one
+	bound       md.Series // fraction of chains in contact with another chain
 	largest     md.Series // fraction of chains in the largest cluster
-	near        md.Series // for two chains: whether their middles are within half an edge
+	near        md.Series // for a pair of chains: 1 if their centers are within half a box edge
 	last        sample
 }
 
@@ -56,7 +57,7 @@ func newReplica(m *simulation, number int) *replica {
 	return r
 }
 
-// Start implements run.Replica, as do the other methods.
+// Start, like the methods below, implements run.Replica.
 func (r *replica) Start() error {
 	low, high := 0.0, r.Box.Z
 	if r.Protocol == Slab {
@@ -98,7 +99,7 @@ func (r *replica) Burst() error {
 	return r.record()
 }
 
-// advance computes at most this number of steps.
+// advance runs at most this number of steps.
 func (r *replica) advance(most int64) error {
 	step := r.Step()
 	r.motion.Pull(0)
@@ -108,7 +109,7 @@ func (r *replica) advance(most int64) error {
 	return r.motion.Advance(int(min(most, r.plan.untilEvent(step))))
 }
 
-// record saves what is due at the present step.
+// record saves the sample and the frame that are due at the current step.
 func (r *replica) record() error {
 	step := r.Step()
 	if step%r.plan.sampleEvery != 0 {
@@ -124,7 +125,7 @@ func (r *replica) record() error {
 	return r.frame()
 }
 
-// sample evaluates the present step, at which a sample is due, and adds it to the sums.
+// sample evaluates the current step, at which a sample is due, and adds it to the sums.
 func (r *replica) sample(c *contacts, h *history) {
 	step, x := r.Step(), r.motion.Positions()
 	kept := step > r.plan.discarded
@@ -133,9 +134,9 @@ func (r *replica) sample(c *contacts, h *history) {
 		if kept {
 			p = r.profile
 		}
-		r.moved = p.AddFrame(r.mix, x)
+		r.shift = p.AddFrame(r.mix, x)
 	}
-	h.addSample(step, x, r.moved)
+	h.addSample(step, x, r.shift)
 	r.last = sample{r.motion.Temperature(), c.findClusters(x, kept)}
 	if !kept {
 		return
@@ -149,17 +150,17 @@ func (r *replica) sample(c *contacts, h *history) {
 	for k, c := range r.Components {
 		r.radius[k].Add(sums[k] / float64(c.Copies))
 	}
-	centres := r.centres(x, r.moved)
+	centres := r.centres(x, r.shift)
 	r.sizes.addFrame(centres, radii)
 	r.temperature.Add(r.last.temperature)
 	r.bound.Add(r.last.bound)
 	r.largest.Add(r.last.largest)
 	if r.isPair() {
-		r.near.Add(r.nearness(centres))
+		r.near.Add(r.isNearby(centres))
 	}
 }
 
-// appendRow adds a line of timeseries.csv.
+// appendRow adds a row to timeseries.csv.
 func (r *replica) appendRow() {
 	r.Rows = fmt.Appendf(r.Rows, "%d,%.2f,%d,%.2f,%.3f,%.4f,%.4f\n", r.Step(), float64(r.Step())*md.TimeStep, r.Number,
 		r.last.temperature, r.motion.Sums().Energy()/float64(r.mix.Size()), r.last.bound, r.last.largest)
@@ -170,10 +171,10 @@ const (
 	centresHeader = "step,replica,chain,component,x_nm,y_nm,z_nm\n"
 )
 
-// frame adds a frame to the trajectory and, if it is due, lines of centres.csv.
+// frame adds a frame to the trajectory and, if due, rows to centres.csv.
 func (r *replica) frame() error {
 	x := r.motion.Positions()
-	centres := r.centres(x, r.moved)
+	centres := r.centres(x, r.shift)
 	if err := r.Frame(r.whole(x, centres), md.Vec{}, r.letters); err != nil {
 		return err
 	}

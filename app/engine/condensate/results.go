@@ -10,14 +10,14 @@ import (
 	"molrun/app/engine/store"
 )
 
-// results are what the replicas that have begun have shown so far.
+// results are the results so far of the replicas that have started.
 type results struct {
 	*simulation
 	replicas []*replica
 }
 
-// profiles are those of the replicas that have some frames after equilibration; while there
-// are none, those of equilibration, with evaluated false.
+// profiles returns the profiles of the replicas that have frames after equilibration. If
+// there are none, it returns those of the equilibration, with evaluated false.
 func (r *results) profiles() (all []*Profile, evaluated bool) {
 	for _, rep := range r.replicas {
 		if rep.profile.Frames() > 0 {
@@ -30,7 +30,7 @@ func (r *results) profiles() (all []*Profile, evaluated bool) {
 	return []*Profile{r.replicas[0].track}, false
 }
 
-// writeFiles replaces all files but trajectories and checkpoints.
+// writeFiles rewrites all files except trajectories and checkpoints.
 func (r *results) writeFiles(complete bool) (*summary, error) {
 	s := r.summary(complete)
 	return s, errors.Join(
@@ -54,7 +54,7 @@ func (r *results) writeCentres() error {
 	return store.WriteFile(filepath.Join(r.Folder, centresFile), b)
 }
 
-// writeProfile writes the concentrations along z, once there are any.
+// writeProfile writes the concentration profile along z, if there is one.
 func (r *results) writeProfile(s *summary) error {
 	all, _ := r.profiles()
 	if r.Protocol != Slab || len(all) == 0 {
@@ -87,19 +87,19 @@ func (r *results) writeProfile(s *summary) error {
 		store.WriteFile(filepath.Join(r.Folder, profilePlot), r.origin().SVG(image)))
 }
 
-// writeHistory writes a row for each hundredth of the run so far, without a header.
+// writeHistory writes one row per hundredth of the run so far, without a header.
 func (r *results) writeHistory() error {
-	rows := r.history.seen()
+	rows := r.history.filledRows()
 	if r.Protocol != Slab || rows == 0 {
 		return nil
 	}
 	return store.WriteMatrix(filepath.Join(r.Folder, historyFile), rows, r.history.bins, 'g', 5, r.history.at)
 }
 
-// bigMap is how many values a map of contacts has that is written in the end only.
-const bigMap = 250_000
+// largeMap is the number of values above which a contact map is written only at the end.
+const largeMap = 250_000
 
-// writeContacts writes a map for each two components, once there are frames.
+// writeContacts writes one map per pair of components, if there are frames.
 func (r *results) writeContacts(complete bool) error {
 	c := r.contacts
 	if c.counts == nil || c.frames == 0 {
@@ -108,7 +108,7 @@ func (r *results) writeContacts(complete bool) error {
 	for k, a := range r.Components {
 		for l := k; l < len(r.Components); l++ {
 			b := r.Components[l]
-			if !complete && len(a.Residues)*len(b.Residues) > bigMap {
+			if !complete && len(a.Residues)*len(b.Residues) > largeMap {
 				continue
 			}
 			at := func(i, j int) float64 { return c.mean(k, l, i, j) }
@@ -128,7 +128,7 @@ func (r *results) writeContacts(complete bool) error {
 	return nil
 }
 
-// Structures in ensemble.pdb: so many at most, with so many atoms together.
+// Maximum number of models in ensemble.pdb, and of atoms in all models.
 const (
 	maxModels = 100
 	maxAtoms  = 200_000

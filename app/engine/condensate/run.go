@@ -13,11 +13,11 @@ import (
 	"molrun/app/engine/store"
 )
 
-// saveEvery is the longest time between saves of results so far.
+// saveEvery is the maximum time between saves of intermediate results.
 const saveEvery = 60 * time.Second
 
-// simulation is one call of Run. Its replicas run one after the other, and a team shares the work
-// of a step.
+// simulation is one call of Run. Its replicas run one after another, and a team of
+// workers shares the work of a step.
 type simulation struct {
 	run.Run[*replica]
 	run.Part[*replica]
@@ -26,13 +26,13 @@ type simulation struct {
 	contacts *contacts
 	history  *history
 
-	final *summary // nil until all replicas are finished
+	final *summary // nil until all replicas have finished
 }
 
-// Run simulates the chains. It writes results below dir and progress to log. Soon after ctx
-// ends it returns the error of ctx and leaves the results so far, marked as not complete. If
-// dir holds a checkpoint of the same settings, Run continues from there, and the results are
-// those of a run that never stopped.
+// Run simulates the chains. It writes results below dir and progress to log. When ctx is
+// canceled, it soon returns the error of ctx and leaves the results so far, marked as
+// incomplete. If dir holds a checkpoint of the same settings, Run resumes from it, and
+// the results are those of an uninterrupted run.
 func Run(ctx context.Context, s *Settings, dir string, log io.Writer) error {
 	if len(s.Components) == 0 {
 		return fmt.Errorf("the settings name the FASTA file %q, but its content was not given", s.fasta)
@@ -52,7 +52,7 @@ func newSimulation(s *Settings, dir string, log io.Writer) *simulation {
 	return m
 }
 
-// origin is what made the results.
+// origin returns the provenance of the results.
 func (s *Settings) origin() store.Origin {
 	return store.Origin{
 		Molrun: s.Molrun, Engine: madeBy, Digest: s.hash(),
@@ -60,8 +60,8 @@ func (s *Settings) origin() store.Origin {
 	}
 }
 
-// hash distinguishes settings that give different results. The number of cores makes no
-// difference, and warnings follow from the rest.
+// hash identifies settings that give the same results. The number of cores does not
+// affect them, and warnings are derived from the other settings.
 func (s *Settings) hash() []byte {
 	settings := *s
 	settings.Cores, settings.Warnings = 0, nil
@@ -92,7 +92,7 @@ func (m *simulation) announce() {
 		short(s.Box.X), short(s.Box.Y), short(s.Box.Z), s.Protocol, unit.Count(s.Replicas, "replica"), unit.Count(s.Cores, "core"),
 		store.ShortDuration(s.Estimate().Seconds()))
 	if s.Protocol == Slab {
-		fmt.Fprintf(m.Log, "concentrations outside of the slab below about %.2g mM can only be bounded in this box\n", s.leastDilute())
+		fmt.Fprintf(m.Log, "in this box, dilute concentrations below about %.2g mM can only be bounded\n", s.minDiluteConcentration())
 	}
 	for _, w := range s.Warnings {
 		fmt.Fprintf(m.Log, "warning: %s\n", w)
@@ -101,10 +101,10 @@ func (m *simulation) announce() {
 
 func short(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// New implements run.System, as do the other methods.
+// New, like the methods below, implements run.System.
 func (m *simulation) New(number int) *replica { return newReplica(m, number) }
 
-// Gather frees what finished replicas no longer need.
+// Gather releases data that finished replicas no longer need.
 func (m *simulation) Gather(begun []*replica) {
 	for _, r := range begun {
 		r.Lock()
@@ -122,7 +122,7 @@ func (m *simulation) Archive(a *md.Archive) {
 
 func (m *simulation) Reset() { m.contacts, m.history = newContacts(m.system), newHistory(m.system) }
 
-// Write lets no replica continue, since they share contacts and history.
+// Write locks all replicas while it writes, since they share contacts and history.
 func (m *simulation) Write(replicas []*replica, complete bool) error {
 	for _, r := range replicas {
 		r.Lock()

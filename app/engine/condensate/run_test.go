@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// mixed is two kinds of chains in a slab.
+// mixed returns settings of a slab with two kinds of chains.
 func mixed(steps, cores int) string {
 	return fmt.Sprintf(`{"components":[{"name":"sticky","sequence":"GFYRGSYDGFYRGSYD","copies":24},{"name":"plain","sequence":"GSGSGSGSGS","copies":10}],
 		"box_nm":[9,9,45],"temperature_K":293,"steps":%d,"replicas":2,"sample_every":50,"frame_every":200,"seed":3,"cores":%d}`, steps, cores)
@@ -41,7 +41,7 @@ func TestResultsOfASlab(t *testing.T) {
 	if s := enginetest.ReadJSON[map[string]any](t, dir, "summary.json"); s["complete"] != true {
 		t.Errorf("summary: %v", s)
 	}
-	// The profile holds all chains.
+	// The profile accounts for all chains.
 	var sums [3]float64
 	rows := enginetest.ReadCSV(t, dir, "profile.csv")
 	must.Equal(t, "columns", rows[0], []string{"z_nm", "total_mg_mL", "sticky_mM", "plain_mM"})
@@ -55,7 +55,7 @@ func TestResultsOfASlab(t *testing.T) {
 	enginetest.Near(t, "mass", sums[0]*6.02214076e-1, s.mass(), 1e-3*s.mass())
 	enginetest.Near(t, "sticky chains", sums[1]*6.02214076e-4, 24, 0.01)
 	enginetest.Near(t, "plain chains", sums[2]*6.02214076e-4, 10, 0.01)
-	// Each row of the profile over time does so, too.
+	// So does each row of the profile over time.
 	history := enginetest.ReadCSV(t, dir, "profile_time.csv")
 	for k, row := range history {
 		sum := 0.0
@@ -70,7 +70,7 @@ func TestResultsOfASlab(t *testing.T) {
 	must.Equal(t, "rows of centres.csv", len(enginetest.ReadCSV(t, dir, "centres.csv"))-1, 34*2*steps/200)
 }
 
-// The trajectory has whole chains around the middle of the box, with the slab there.
+// The trajectory has whole chains, with the slab at the center of the box.
 func TestTrajectoryIsCentred(t *testing.T) {
 	t.Parallel()
 	steps := enginetest.Length(1000, 4000, 4000)

@@ -6,44 +6,43 @@ import (
 	"molrun/app/engine/md"
 )
 
-// Protocol is what the box is for.
+// Protocol is the kind of simulation.
 type Protocol string
 
-// The protocols.
+// Protocols.
 const (
-	Slab   Protocol = "slab"   // a dense phase beside a dilute one, in a long box
-	Bulk   Protocol = "bulk"   // one phase of a given concentration
-	Dilute Protocol = "dilute" // a few chains that meet
+	Slab   Protocol = "slab"   // coexisting dense and dilute phases in a long box
+	Bulk   Protocol = "bulk"   // one phase at a given concentration
+	Dilute Protocol = "dilute" // a few chains that can meet
 )
 
-// Settings are complete and within their bounds.
+// Settings are complete, valid settings.
 type Settings struct {
 	Components    []Component
 	Protocol      Protocol
 	Box           md.Vec // nm
 	Conditions    md.Conditions
-	Steps         int64   // per replica, equilibration included
-	Equilibration float64 // fraction of the steps that is discarded
+	Steps         int64   // per replica, including equilibration
+	Equilibration float64 // fraction of the steps to discard
 	Replicas      int     // independent runs
 	Seed          uint64
 	SampleEvery   int64 // steps between samples of the observables
 	FrameEvery    int64 // steps between frames of the trajectory
-	Cores         int   // that share the work of a step
+	Cores         int   // cores that share the work of a step
 	Warnings      []string
 
-	Molrun string `json:"-"` // version of the program, for the results
+	Molrun string `json:"-"` // version of molrun, for the results
 
-	fasta string // reference to the FASTA file, if the sequences come from one
+	fasta string // reference to the FASTA file that holds the sequences, if any
 }
 
-// Component is a number of equal chains.
+// Component is a number of identical chains.
 type Component struct {
 	Name     string // unique
 	Residues string // one-letter code, upper case
 	Copies   int
 }
 
-// chains is the number of chains.
 func (s *Settings) chains() int {
 	n := 0
 	for _, c := range s.Components {
@@ -52,7 +51,7 @@ func (s *Settings) chains() int {
 	return n
 }
 
-// beads is the number of residues of all chains.
+// beads returns the number of residues of all chains.
 func (s *Settings) beads() int {
 	n := 0
 	for _, c := range s.Components {
@@ -61,7 +60,7 @@ func (s *Settings) beads() int {
 	return n
 }
 
-// longest is the number of residues of the longest chain.
+// longest returns the number of residues of the longest chain.
 func (s *Settings) longest() int {
 	n := 0
 	for _, c := range s.Components {
@@ -70,7 +69,7 @@ func (s *Settings) longest() int {
 	return n
 }
 
-// mixture returns the chains in their box.
+// mixture returns the chains and their box.
 func (s *Settings) mixture() *md.Mixture {
 	var all []md.Component
 	for _, c := range s.Components {
@@ -79,7 +78,7 @@ func (s *Settings) mixture() *md.Mixture {
 	return md.NewMixture(all, s.Box)
 }
 
-// mass is that of all chains in g/mol.
+// mass returns the mass of all chains in g/mol.
 func (s *Settings) mass() float64 {
 	sum := 0.0
 	for _, c := range s.Components {
@@ -88,19 +87,19 @@ func (s *Settings) mass() float64 {
 	return sum
 }
 
-// What a step takes on one core, for each bead of a dense phase, and how much of the work
-// another core takes over.
+// The time of a step on one core, per bead of a dense phase, and the parallel efficiency
+// of each additional core.
 const (
 	secondsOfBead = 0.31e-6
 	efficiency    = 0.85
 )
 
-// Estimate returns about how long a run takes on an idle machine.
+// Estimate returns the approximate duration of a run on an idle machine.
 func (s *Settings) Estimate() time.Duration {
 	cores := 1 + efficiency*float64(s.Cores-1)
 	seconds := float64(s.Replicas) * float64(s.Steps) * float64(s.beads()) * secondsOfBead / cores
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// discarded is the number of steps of equilibration.
+// discarded returns the number of equilibration steps.
 func (s *Settings) discarded() int64 { return int64(s.Equilibration*float64(s.Steps) + 0.5) }

@@ -36,8 +36,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A slab of chains like those of the published runs gets a box like theirs across, and room
-// for eight times its thickness along.
+// A slab of chains like the published ones gets a box with a similar cross section, and a
+// length of eight times the slab thickness.
 func TestBoxIsDerived(t *testing.T) {
 	protein := strings.Repeat("GS", 101)
 	s := settingsOf(t, `{"components":[{"sequence":"`+protein+`","copies":100}]}`)
@@ -80,16 +80,16 @@ func TestFaults(t *testing.T) {
 		{`{"components":[{"sequence":"GSGSG","copies":1}]}`, "", "[components]", input.Range, "there is one chain"},
 		{`{"components":[{"sequence":"GSGSG","copies":300},{"sequence":"GSGSG","copies":300}]}`, "", "[components]", input.Range, "there are 600 chains; at most 500"},
 		{`{"components":[{"sequence":"` + strings.Repeat("GS", 101) + `","copies":500}]}`, "", "[components]", input.Range, "101000 residues; at most 100000"},
-		{`{"components":[` + two + `],"protocol":"slap"}`, "", "[protocol]", input.Range, `no protocol "slap"; choose slab`},
+		{`{"components":[` + two + `],"protocol":"slap"}`, "", "[protocol]", input.Range, `unknown protocol "slap"; choose slab`},
 		{`{"components":[` + two + `],"protocol":1}`, "", "[protocol]", input.Type, "must be text"},
 		{`{"components":[{"sequence":"GSGSG","copies":21}],"protocol":"dilute"}`, "", "[components]", input.Range, "the protocol dilute is for at most 20"},
 		{`{"components":[` + two + `],"box_nm":[15,15]}`, "", "[box_nm]", input.Type, "a list of three lengths"},
-		{`{"components":[` + two + `],"box_nm":[15,8,150]}`, "", "[box_nm 1]", input.Range, "item 2 of box_nm is 8; choose between 8.8"},
+		{`{"components":[` + two + `],"box_nm":[15,8,150]}`, "", "[box_nm 1]", input.Range, "item 2 of box_nm is 8; it must be between 8.8"},
 		{`{"components":[` + two + `],"box_nm":[15,15,20]}`, "", "[box_nm]", input.Conflict, "must be long along z: its third edge is 20 nm; choose at least 30 nm"},
-		{`{"components":[{"sequence":"` + strings.Repeat("GS", 100) + `","copies":100}],"box_nm":[10,10,100]}`, "", "[box_nm]", input.Conflict, "leave no room for a dilute phase: the third edge is 100 nm; choose at least 250 nm"},
-		{`{"components":[` + two + `],"protocol":"bulk","concentration_mg_mL":900}`, "", "[concentration_mg_mL]", input.Conflict, "nm wide, and a bead would see another one twice"},
-		{`{"components":[{"sequence":"` + strings.Repeat("GS", 100) + `","copies":100}],"protocol":"bulk","box_nm":[16,16,16]}`, "", "[box_nm]", input.Conflict, "give at least 4603 nm³"},
-		{`{"components":[` + two + `],"concentration_mg_mL":20}`, "", "[concentration_mg_mL]", input.Conflict, "what the run finds"},
+		{`{"components":[{"sequence":"` + strings.Repeat("GS", 100) + `","copies":100}],"box_nm":[10,10,100]}`, "", "[box_nm]", input.Conflict, "leave no space for a dilute phase: the third edge is 100 nm; use at least 250 nm"},
+		{`{"components":[` + two + `],"protocol":"bulk","concentration_mg_mL":900}`, "", "[concentration_mg_mL]", input.Conflict, "nm wide, and a bead would interact with two images of another"},
+		{`{"components":[{"sequence":"` + strings.Repeat("GS", 100) + `","copies":100}],"protocol":"bulk","box_nm":[16,16,16]}`, "", "[box_nm]", input.Conflict, "use at least 4603 nm³"},
+		{`{"components":[` + two + `],"concentration_mg_mL":20}`, "", "[concentration_mg_mL]", input.Conflict, "a result of the run"},
 		{`{"components":[` + two + `],"protocol":"bulk","box_nm":[20,20,20],"concentration_mg_mL":20}`, "", "[concentration_mg_mL]", input.Conflict, "not both"},
 		{`{"components":[` + two + `],"temperature_K":20}`, "", "[temperature_K]", input.Range, "20 °C is 293.15 K"},
 		{`{"components":[` + two + `],"steps":2000,"sample_every":2500}`, "", "[sample_every]", input.Conflict, "leaves no sample"},
@@ -148,7 +148,8 @@ func TestFASTAHasCopies(t *testing.T) {
 			t.Errorf("%q: %v", copies, s.Components)
 		}
 	}
-	// Before the file is at hand, other settings are checked, and Run refuses.
+	// Without the content of the FASTA file, the other settings are checked, and Run
+	// fails.
 	s, faults := Parse([]byte(`{"fasta":"proteins.fasta","copies":5}`), nil)
 	if faults != nil {
 		t.Fatal(faults)
@@ -159,7 +160,7 @@ func TestFASTAHasCopies(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	for settings, want := range map[string]string{
 		`"components":[` + two + `]`: "slab thinner than its interfaces: ",
-		`"components":[{"sequence":"` + strings.Repeat("GS", 200) + `","copies":40}],"box_nm":[12,12,200]`: "may meet their own images; edges of 21.5 nm are safe",
+		`"components":[{"sequence":"` + strings.Repeat("GS", 200) + `","copies":40}],"box_nm":[12,12,200]`: "might interact with their own images; edges of 21.5 nm are safe",
 		`"components":[` + two + `],"temperature_K":350`:                                                   "277 to 323 K",
 		`"components":[` + two + `],"steps":100000`:                                                        "the run is short",
 		`"components":[{"sequence":"LLLLVVVVIIIIFFFFLLLLVVVVIIIIFFFF","copies":4}]`:                        "typical of folded proteins",
@@ -167,7 +168,8 @@ func TestWarnings(t *testing.T) {
 		s := settingsOf(t, "{"+settings+"}")
 		must.Contain(t, settings, strings.Join(s.Warnings, "\n"), want)
 	}
-	// The algorithm file's advice has the same limit, 9.5 nm at 3.2 residues in a nm³.
+	// The warning of the algorithm file has the same limit, 9.5 nm at 3.2 residues per
+	// nm³.
 	for copies, want := range map[int]bool{205: true, 206: false} {
 		s := settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":"GSYQGSYQGSYQ","copies":%d}],"box_nm":[9,9,80]}`, copies))
 		must.Equal(t, fmt.Sprintf("%d copies: too thin", copies), strings.Contains(strings.Join(s.Warnings, "\n"), "slab thinner than its interfaces"), want)

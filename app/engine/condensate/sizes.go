@@ -6,16 +6,16 @@ import (
 	"molrun/app/engine/md"
 )
 
-// sizeBlocks is into how many parts the production of a replica is divided for errors.
+// sizeBlocks is the number of blocks of a replica's production for block averaging.
 const sizeBlocks = 32
 
-// sizes gathers the radius of gyration of chains by where they are along z, since the phases
-// are known only in the end.
+// sizes accumulates the radius of gyration of chains by their position along z, since the
+// phases are known only at the end.
 type sizes struct {
 	*system
 	bins   int
 	frames int64
-	count  []float64 // block after block, in it component after component, in it layers
+	count  []float64 // by block, component and layer
 	sum    []float64 // nm
 }
 
@@ -26,7 +26,7 @@ func newSizes(y *system) *sizes {
 	return s
 }
 
-// addFrame adds a frame, with the middle and the radius of each chain.
+// addFrame adds a frame, given the center and the radius of gyration of each chain.
 func (s *sizes) addFrame(centres []md.Vec, radii []float64) {
 	block := int(min(sizeBlocks-1, s.frames*sizeBlocks/s.plan.samples()))
 	s.frames++
@@ -38,8 +38,8 @@ func (s *sizes) addFrame(centres []md.Vec, radii []float64) {
 	}
 }
 
-// mean is the mean radius of the chains of a component in a part of the box; the error is
-// that between blocks.
+// meanSize returns the mean radius of gyration of a component in part of the box, with
+// its error from block averaging.
 func meanSize(replicas []*sizes, component int, in func(z float64) bool) md.Estimate {
 	var all []md.Series
 	for _, s := range replicas {
@@ -63,10 +63,10 @@ func meanSize(replicas []*sizes, component int, in func(z float64) bool) md.Esti
 	if len(all) == 0 {
 		return unknown
 	}
-	return ofBlocks(md.Pool(all), float64(replicas[0].plan.samples())/sizeBlocks)
+	return toSamples(md.Pool(all), float64(replicas[0].plan.samples())/sizeBlocks)
 }
 
-// unknown is a number that the run does not determine.
+// unknown is an estimate that the run does not determine.
 var unknown = md.Estimate{Mean: math.NaN(), SE: math.NaN(), SD: math.NaN(), Independent: math.NaN(), Time: math.NaN(), Drift: math.NaN()}
 
 func (s *sizes) archive(a *md.Archive) {

@@ -12,20 +12,21 @@ import (
 
 var conditions = md.Conditions{Temperature: 293, PH: 7, IonicStrength: 0.15, Friction: 0.01, ChargedTermini: true}
 
-// slabSystem is chains whose heights follow a known profile: a slab of some thickness with
-// interfaces of the form of a hyperbolic tangent, which wanders through the box.
+// slabSystem is a mixture with a known concentration profile: a slab with tanh-shaped
+// interfaces that moves through the box.
 type slabSystem struct {
 	*md.Mixture
-	thickness, length float64 // nm; of the interface's tangent
+	thickness, length float64 // nm; length is the tanh parameter
 	dense, dilute     []float64
 	random            *rand.Rand
 	at                [][]float64
-	even              bool // beads keep apart along z, as in a liquid; else each chain is in one place, by chance
+	even              bool // evenly spaced beads along z, as in a liquid; otherwise each chain is at one random position
 }
 
 const boxEdge, boxLength = 15.0, 100.0
 
-// newSlabSystem makes as many chains as the concentrations in mM ask for.
+// newSlabSystem returns a system with the number of chains given by the concentrations in
+// mM.
 func newSlabSystem(thickness, length float64, dense, dilute []float64) *slabSystem {
 	s := &slabSystem{thickness: thickness, length: length, dense: dense, dilute: dilute, random: rand.New(rand.NewPCG(1, 2))}
 	var all []md.Component
@@ -39,15 +40,15 @@ func newSlabSystem(thickness, length float64, dense, dilute []float64) *slabSyst
 	return s
 }
 
-// chains is how many chains a component has, which need not be a whole number.
+// chains returns the number of chains of a component, not necessarily an integer.
 func (s *slabSystem) chains(c int) float64 {
 	return (s.dense[c]*s.thickness + s.dilute[c]*(boxLength-s.thickness)) * boxEdge * boxEdge / MilliMol
 }
 
-// frame draws the height of each chain, whose beads all lie there.
+// frame draws a z position for each chain, for all of its beads.
 func (s *slabSystem) frame() []md.Vec {
 	x := make([]md.Vec, s.Size())
-	away := boxLength * (3*s.random.Float64() - 1) // beyond the box, too
+	away := boxLength * (3*s.random.Float64() - 1) // also outside the box
 	chain := 0
 	for c, component := range s.Components {
 		heights := s.at[c]
@@ -69,11 +70,12 @@ func (s *slabSystem) frame() []md.Vec {
 	return x
 }
 
-// heights returns where a component is, from below to above, at even parts of its amount.
+// heights returns z at even steps of the cumulative amount of a component, in increasing
+// order.
 func (s *slabSystem) heights(c int) (all []float64) {
 	const parts = 20_000
 	sum, step := 0.0, boxLength/parts
-	for range 2 { // first the whole, then its parts
+	for range 2 { // first the total, then the quantiles
 		whole := sum
 		sum, all = 0, all[:0]
 		for i := range parts {
@@ -117,7 +119,7 @@ func TestKnownPhasesAreFound(t *testing.T) {
 		{Dense: md.Estimate{Mean: 2}, Dilute: md.Estimate{Mean: 1}},
 	} {
 		got := f.Components[c]
-		exact := s.chains(c) // there are whole chains only
+		exact := s.chains(c) // the number of chains is rounded
 		scale := math.Round(exact) / exact
 		want.Dense.Mean, want.Dilute.Mean = want.Dense.Mean*scale, want.Dilute.Mean*scale
 		if got.Bound || !(got.Dense.SE > 0) || !(got.Dilute.SE > 0) {
@@ -142,8 +144,8 @@ func TestCurvesAreFitted(t *testing.T) {
 	within(t, "what is left", c.misfit, 0, 1e-4)
 }
 
-// Chains that are by chance where they are leave gaps, and an interface looks wider than it
-// is. It must not become so by frames that are laid upon each other's gaps.
+// Chains at random positions leave gaps, and an interface looks wider than it is.
+// Aligning frames to each other's gaps must not widen it further.
 func TestFewChainsKeepTheirInterface(t *testing.T) {
 	s := newSlabSystem(30, 1, []float64{10}, []float64{0.2})
 	f := Evaluate([]*Profile{s.profile(300)})
@@ -177,15 +179,16 @@ func TestChainsThatDoNotCondense(t *testing.T) {
 		}
 	}
 	s := newSlabSystem(40, 1.5, []float64{2.2}, []float64{2})
-	for range 10 { // of chance
+	for range 10 { // random samples
 		if f := Evaluate([]*Profile{s.profile(20)}); f.Separated {
 			t.Errorf("a chance: %+v", f)
 		}
 	}
 }
 
-// What is dense without a plateau, or not known well enough, is no sign that chains do not condense.
-func TestProfilesThatDoNotTell(t *testing.T) {
+// A dense region without a plateau, or with large errors, is no evidence that chains do
+// not condense.
+func TestUndecidedProfiles(t *testing.T) {
 	thin, full := newSlabSystem(5, 1.5, []float64{20}, []float64{0.1}), newSlabSystem(75, 3, []float64{20}, []float64{0.5})
 	full.even = true
 	for name, tt := range map[string]struct {
@@ -195,8 +198,8 @@ func TestProfilesThatDoNotTell(t *testing.T) {
 	}{
 		"a thin slab":  {thin, 200, "slab thinner than its interfaces: "},
 		"a hump":       {newSlabSystem(2, 5, []float64{20}, []float64{0.1}), 200, "use more chains or a smaller cross-section"},
-		"a full box":   {full, 50, "fill the box, so there is no dilute phase beside it; use a longer box"},
-		"10 frames":    {newSlabSystem(30, 1.5, []float64{20}, []float64{0.5}), 10, "too few samples for errors"},
+		"a full box":   {full, 50, "fill the box, which leaves no dilute phase; use a longer box"},
+		"10 frames":    {newSlabSystem(30, 1.5, []float64{20}, []float64{0.5}), 10, "too few samples for error estimates"},
 		"a few frames": {newSlabSystem(30, 1.5, []float64{0.4}, []float64{0.1}), 20, " "},
 		"few chains":   {newSlabSystem(30, 1.5, []float64{0.1}, []float64{0.1}), 100, " "},
 	} {
@@ -206,7 +209,8 @@ func TestProfilesThatDoNotTell(t *testing.T) {
 	}
 }
 
-// Replicas that differ in their dilute phases by more than their errors leave only a bound, above each of them.
+// Replicas whose dilute phases differ by more than their errors give only a bound, above
+// each of them.
 func TestBoundsKnowThatReplicasDiffer(t *testing.T) {
 	s := newSlabSystem(30, 0.2, []float64{20}, []float64{0})
 	s.even = true
@@ -226,7 +230,7 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	if !c.Bound || c.Dilute.Mean < 3*one/16 || c.Dilute.Mean > 3*one/16*1.3 || !math.IsNaN(c.Dilute.SE) || !(c.Transfer < -5) {
 		t.Errorf("%+v; one chain is %.3g mM", c, one)
 	}
-	// Chains that were out only once may have been more, or fewer, by chance.
+	// Chains that left the slab once could by chance have been more or fewer.
 	s = newSlabSystem(30, 0.2, []float64{20}, []float64{0})
 	p, once := NewProfile(s.Mixture), newSlabSystem(30, 0.2, []float64{19}, []float64{20. * 30 / 70 / 20})
 	s.even, once.even = true, true
@@ -247,7 +251,7 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	if mean /= seen; mean == 0 || !c.Bound || c.Dilute.Mean < 2*mean {
 		t.Errorf("the bound is %.3g mM, and the mean %.3g", c.Dilute.Mean, mean)
 	}
-	const truth = 0.004 // mM: some 25 looks for each chain
+	const truth = 0.004 // mM, about 25 observations per chain
 	s = newSlabSystem(30, 0.2, []float64{20}, []float64{truth})
 	below := 0
 	for range 40 {
@@ -261,8 +265,8 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	}
 }
 
-// Ends of chains that reach out of the dense phase in every frame are no dilute phase, even if their
-// number is known well.
+// Chain ends protruding from the dense phase in every frame are not a dilute phase, even
+// if their number is known precisely.
 func TestEndsOfChainsAreNoDilutePhase(t *testing.T) {
 	s := newSlabSystem(30, 0.2, []float64{20}, []float64{0})
 	s.even = true
@@ -293,10 +297,10 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 			first.AddFrame(s.Mixture, x)
 		}
 	}
-	kept := md.Storing(nil)
+	kept := md.NewArchive(nil)
 	first.Archive(kept)
 	second := NewProfile(s.Mixture)
-	second.Archive(md.Restoring(kept.Bytes()))
+	second.Archive(md.OpenArchive(kept.Bytes()))
 	for _, x := range frames[70:] {
 		second.AddFrame(s.Mixture, x)
 	}
@@ -317,7 +321,7 @@ func TestFramesMayBeAddedInParts(t *testing.T) {
 	within(t, "the number of chains", total/150, float64(s.Chains()), 1e-6)
 }
 
-func TestFramesAreLaidUponEachOther(t *testing.T) {
+func TestFramesAreAligned(t *testing.T) {
 	reference := []float64{0, 0, 1, 5, 9, 5, 2, 0}
 	for want := range reference {
 		frame := make([]float64, 8)
@@ -327,7 +331,7 @@ func TestFramesAreLaidUponEachOther(t *testing.T) {
 		must.Equal(t, "moved by", bestShift(reference, frame), want)
 	}
 	p := &Profile{bins: 8}
-	if got := p.middle([]float64{9, 5, 0, 0, 0, 0, 0, 5}); got[4] != 9 || got[3] != 5 || got[5] != 5 {
+	if got := p.centered([]float64{9, 5, 0, 0, 0, 0, 0, 5}); got[4] != 9 || got[3] != 5 || got[5] != 5 {
 		t.Errorf("laid into the middle: %v", got)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// layered is what a run shows that has one replica with samples of chains whose beads lie in a layer of some
-// thickness in nm in the middle of a box of 9 x 9 x 60 nm.
+// layered returns the results of a run with one replica, whose beads all lie in a layer
+// of the given thickness in nm in the middle of a box of 9 x 9 x 60 nm.
 func layered(t *testing.T, steps int, thickness float64) *results {
 	settings := fmt.Sprintf(`{"components":[{"sequence":"GFYRGSYDGFYRGSYDGFYRGSYD","copies":60}],"box_nm":[9,9,60],"equilibration":0.3,"steps":%d}`, steps)
 	m := newSimulation(settingsOf(t, settings), t.TempDir(), io.Discard)
@@ -32,7 +32,7 @@ func layered(t *testing.T, steps int, thickness float64) *results {
 	return &results{m, []*replica{rep}}
 }
 
-// What a slab without a plateau shows is neither a condensate nor none, and never converged.
+// A slab without a plateau is undecided, and never converged.
 func TestSlabsThatDoNotTell(t *testing.T) {
 	t.Parallel()
 	const short, long = 300_000, 400_000
@@ -43,11 +43,11 @@ func TestSlabsThatDoNotTell(t *testing.T) {
 		settled            bool
 		said, neverPrinted string
 	}{
-		"thin":          {long, 2, "null", "slab thinner than its interfaces", false, "not known whether the chains condense: slab thinner", "do not condense"},
-		"full":          {long, 57, "null", "the dense phase and its interfaces fill the box", false, "not known whether the chains condense: the dense phase", "do not condense"},
-		"even":          {long, 60, "false", "the concentration is about the same all along the box", true, "the chains do not condense under these conditions: the concentration is", "not known"},
-		"even too soon": {short, 60, "null", "not converged", false, "not known whether the chains condense: not converged: the concentration is about the same", "do not condense"},
-		"slab":          {long, 12, "true", "", true, "dilute below", "not known"},
+		"thin":          {long, 2, "null", "slab thinner than its interfaces", false, "undecided whether the chains condense: slab thinner", "do not condense"},
+		"full":          {long, 57, "null", "the dense phase and its interfaces fill the box", false, "undecided whether the chains condense: the dense phase", "do not condense"},
+		"even":          {long, 60, "false", "the concentration is about the same all along the box", true, "the chains do not condense under these conditions: the concentration is", "undecided"},
+		"even too soon": {short, 60, "null", "not converged", false, "undecided whether the chains condense: not converged: the concentration is about the same", "do not condense"},
+		"slab":          {long, 12, "true", "", true, "dilute below", "undecided"},
 	} {
 		r := layered(t, tt.steps, tt.thickness)
 		s := &summary{Complete: true}
@@ -69,7 +69,7 @@ func TestSlabsThatDoNotTell(t *testing.T) {
 	}
 }
 
-// show evaluates a run in which the sizes of the chains are known well, and reports whether it is converged.
+// show evaluates a run with precise chain sizes and reports whether it is converged.
 func show(r *results, s *summary) bool {
 	s.Results.Converged = r.findPhases(s, true)
 	if s.Results.Condensed != nil && *s.Results.Condensed {
@@ -93,7 +93,7 @@ func TestFlatProfilesOfUnconvergedRunsDoNotTell(t *testing.T) {
 	}
 }
 
-// What was a slab in the first half of a run and has dissolved in the second is neither flat nor converged.
+// A slab that dissolves in the second half of a run is neither flat nor converged.
 func TestProfilesThatChangeDoNotTell(t *testing.T) {
 	t.Parallel()
 	thick, even := newSlabSystem(30, 1.5, []float64{6.33}, []float64{4}), newSlabSystem(30, 1.5, []float64{4.7}, []float64{4.7})
@@ -110,14 +110,14 @@ func TestProfilesThatChangeDoNotTell(t *testing.T) {
 	}
 }
 
-// The concentrations of a run that is not converged have errors of at least half the difference of its halves,
-// the same in all files and in the log.
+// The concentrations of a run that is not converged have errors of at least half the
+// difference of its halves, the same in all files and in the log.
 func TestErrorsOfUnconvergedConcentrationsAreWidened(t *testing.T) {
 	t.Parallel()
 	r := layered(t, 400_000, 12)
 	rep := r.replicas[0]
 	rng := rand.New(rand.NewPCG(1, 1))
-	for range 200 { // the same slab, but thicker: less dense
+	for range 200 { // the same slab, but thicker and thus less dense
 		x := make([]md.Vec, r.mix.Size())
 		for i := range x {
 			x[i] = md.Vec{Z: 30 + 16*(rng.Float64()-0.5)}
@@ -152,7 +152,8 @@ func TestPairWithoutContactsSaysSo(t *testing.T) {
 	}
 }
 
-// A slab of which no chain had the time to come loose is not settled, however steady it looks.
+// A slab is not converged, however steady, if the run is too short for a chain to leave
+// it.
 func TestSlabsNeedTime(t *testing.T) {
 	t.Parallel()
 	for steps, want := range map[int]bool{300_000: false, 400_000: true} {

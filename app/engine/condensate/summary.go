@@ -53,10 +53,10 @@ type (
 		Concentration store.Figure `json:"mean_concentration_mg_mL"`
 		DebyeLength   store.Figure `json:"debye_length_nm"`
 		TimeStep      store.Figure `json:"time_step_ps"`
-		LeastDilute   store.Figure `json:"least_dilute_mM"` // below, only bounds
+		LeastDilute   store.Figure `json:"least_dilute_mM"` // only bounds below this
 	}
 	resultsView struct {
-		Condensed   *bool        `json:"condensed"` // null: not requested, not known yet, or undecided; then Reason says why
+		Condensed   *bool        `json:"condensed"` // null if not requested, not yet known, or undecided; see Reason
 		Reason      string       `json:"reason,omitempty"`
 		Slab        *slabView    `json:"slab,omitempty"`
 		Components  []resultView `json:"components"`
@@ -82,7 +82,7 @@ type (
 	}
 	phasesView struct {
 		Dense         estimateView `json:"cden_mM"`
-		Dilute        estimateView `json:"cdil_mM"` // unknown if there is a bound
+		Dilute        estimateView `json:"cdil_mM"` // unknown if there is only a bound
 		Bound         store.Figure `json:"cdil_below_mM"`
 		DenseMass     store.Figure `json:"cden_mg_mL"`
 		DenseMassSE   store.Figure `json:"cden_se_mg_mL"`
@@ -132,13 +132,13 @@ func (y *system) view(e md.Estimate) estimateView {
 
 const calorie = 4.184 // J
 
-// energy takes a free energy in kT.
+// energy converts a free energy from kT.
 func (y *system) energy(kT, se float64) energyView {
 	joules := kT * y.mix.Components[0].Model.KT()
 	return energyView{store.Figure(kT), store.Figure(se), store.Figure(joules), store.Figure(joules / calorie)}
 }
 
-// summary evaluates what the replicas have shown so far.
+// summary evaluates the results of the replicas so far.
 func (r *results) summary(complete bool) *summary {
 	steps, seconds := int64(0), 0.0
 	for _, rep := range r.replicas {
@@ -187,12 +187,12 @@ func (r *results) settingsView() settingsView {
 	return v
 }
 
-// nanosecondsPerDay is the speed in simulated time, which is not physical.
+// nanosecondsPerDay returns the speed in simulated time, which is not physical time.
 func nanosecondsPerDay(stepsPerSecond float64) float64 {
 	return stepsPerSecond * md.TimeStep / 1000 * 86400
 }
 
-// pooled combines a series of the replicas that have it.
+// pooled pools a series over the replicas that have samples.
 func (r *results) pooled(of func(*replica) md.Series) md.Estimate {
 	var all []md.Series
 	for _, rep := range r.replicas {
@@ -206,10 +206,10 @@ func (r *results) pooled(of func(*replica) md.Series) md.Estimate {
 	return md.Pool(all)
 }
 
-// estimates are the means over the run, all chains together.
+// estimates are means over the run and all chains.
 type estimates struct {
 	bound, largest, temperature, near md.Estimate
-	radius                            []md.Estimate // of gyration, by component
+	radius                            []md.Estimate // radius of gyration, by component
 }
 
 func (r *results) estimates() *estimates {
@@ -225,8 +225,8 @@ func (r *results) estimates() *estimates {
 	return e
 }
 
-// converged reports whether the sizes of the chains and, without phases, what they hang together in
-// can be trusted.
+// converged reports whether the sizes of the chains and, without phases, their clusters
+// are converged.
 func (e *estimates) converged(r *results) bool {
 	for _, radius := range e.radius {
 		if !radius.Converged() {
@@ -242,7 +242,7 @@ func (e *estimates) converged(r *results) bool {
 	return steady(e.bound) && steady(e.largest)
 }
 
-// widen makes the errors those of a run that is not converged.
+// widen widens the errors to those of a run that is not converged.
 func (e *estimates) widen() {
 	for _, one := range []*md.Estimate{&e.bound, &e.largest, &e.temperature, &e.near} {
 		*one = one.Widened()
@@ -256,7 +256,7 @@ func (r *results) evaluate(s *summary) {
 	res, e := &s.Results, r.estimates()
 	settled := e.converged(r)
 	if r.Protocol == Slab {
-		s.Derived.LeastDilute = store.Figure(r.leastDilute())
+		s.Derived.LeastDilute = store.Figure(r.minDiluteConcentration())
 		settled = r.findPhases(s, settled)
 	}
 	if res.Converged = s.Complete && settled; !res.Converged {
@@ -278,12 +278,13 @@ func (r *results) evaluate(s *summary) {
 		}
 	}
 	if s.Complete && !res.Converged {
-		s.Warnings = append(s.Warnings, "the results are not converged: take more steps or replicas before relying on them; errors include half the difference of the two halves of the run")
+		s.Warnings = append(s.Warnings, "the results are not converged: run more steps or replicas before relying on them; errors include half the difference between the two halves of the run")
 	}
 }
 
-// findPhases evaluates the slab and reports whether its concentrations are converged or, if the profile is
-// flat, whether the sizes of the chains are. Only a converged flat profile shows that chains do not condense.
+// findPhases evaluates the slab and reports whether its concentrations are converged or,
+// if the profile is flat, whether the sizes of the chains are. Only a converged flat
+// profile shows that chains do not condense.
 func (r *results) findPhases(s *summary, sizes bool) bool {
 	all, evaluated := r.profiles()
 	if len(all) == 0 || !evaluated {
@@ -295,7 +296,7 @@ func (r *results) findPhases(s *summary, sizes bool) bool {
 	if f.Undecided {
 		return false
 	}
-	// As long as chains had no time to leave the slab, that none was seen outside means nothing.
+	// Until chains had time to leave the slab, an empty outside is meaningless.
 	settled := !r.tooShort()
 	if !f.Separated {
 		if settled = settled && sizes; !settled || !s.Complete {
@@ -312,7 +313,7 @@ func (r *results) findPhases(s *summary, sizes bool) bool {
 	return settled
 }
 
-// addPhases shows the phases.
+// addPhases adds the phases to the summary.
 func (r *results) addPhases(s *summary) {
 	res, f := &s.Results, &s.phases
 	v := &slabView{
@@ -333,8 +334,8 @@ func (r *results) addPhases(s *summary) {
 	}
 }
 
-// bound returns the bound of a concentration or an energy, nothing as long as chains had no
-// time to leave the slab.
+// bound returns the bound of a concentration or an energy, or NaN if chains had no time
+// to leave the slab.
 func (r *results) bound(v float64) float64 {
 	if r.tooShort() {
 		return math.NaN()
@@ -342,11 +343,11 @@ func (r *results) bound(v float64) float64 {
 	return v
 }
 
-// steady reports whether there are enough looks at a mean, and the replicas and the halves of the run
-// agree within their errors.
-func steady(e md.Estimate) bool { return e.Steady(LeastLooks) }
+// steady reports whether there are enough independent observations, and the replicas and
+// the halves of the run agree within errors.
+func steady(e md.Estimate) bool { return e.Steady(AssumedSamples) }
 
-// milligrams is the concentration in mg/mL of 1 mM of a component.
+// milligrams returns the concentration in mg/mL of 1 mM of a component.
 func (r *results) milligrams(k int) float64 { return r.mix.Components[k].Model.TotalMass() / 1000 }
 
 func (r *results) phasesView(k int, f *Phases, converged bool) *phasesView {
@@ -378,7 +379,7 @@ func (r *results) phasesView(k int, f *Phases, converged bool) *phasesView {
 	}
 }
 
-// sentences say the results in words.
+// sentences returns a textual summary of the results.
 func (s *summary) sentences() []string {
 	var lines []string
 	res, doubt := &s.Results, ""
@@ -390,7 +391,7 @@ func (s *summary) sentences() []string {
 	case res.Condensed != nil && !*res.Condensed:
 		add("the chains do not condense under these conditions: %s", res.Reason)
 	case res.Condensed == nil && res.Reason != "":
-		add("not known whether the chains condense: %s", res.Reason)
+		add("undecided whether the chains condense: %s", res.Reason)
 	}
 	for _, c := range res.Components {
 		rg := store.WithError(float64(c.Rg.Mean), float64(c.Rg.SE))
@@ -417,7 +418,7 @@ func (s *summary) sentences() []string {
 	return lines
 }
 
-// formatKnown writes a number with its error and unit, as far as they are known.
+// formatKnown formats a number with its error and unit, if they are known.
 func formatKnown(v, se store.Figure, unit string) string {
 	switch {
 	case math.IsNaN(float64(v)):

@@ -9,7 +9,7 @@ const (
 	maxCentres = 100_000 // rows of centres.csv
 )
 
-// system is what all replicas share. It never changes.
+// system is the immutable data shared by all replicas.
 type system struct {
 	*Settings
 	mix     *md.Mixture
@@ -29,15 +29,15 @@ func newSystem(s *Settings) *system {
 	return y
 }
 
-// plan says what happens at which step.
+// plan determines at which steps samples and frames are taken.
 type plan struct {
 	steps       int64
-	restrained  int64 // steps in which a slab is drawn together
-	discarded   int64 // steps of equilibration, these among them
+	restrained  int64 // steps with springs that hold the slab together
+	discarded   int64 // equilibration steps, including the restrained ones
 	sampleEvery int64
 	frameEvery  int64
 	rowEvery    int64 // samples between rows of timeseries.csv
-	centreEvery int64 // frames between those of centres.csv
+	centreEvery int64 // frames between frames of centres.csv
 }
 
 func newPlan(s *Settings) plan {
@@ -52,11 +52,11 @@ func newPlan(s *Settings) plan {
 	return p
 }
 
-// samples is the number of samples after equilibration.
+// samples returns the number of samples after equilibration.
 func (p plan) samples() int64 { return p.steps/p.sampleEvery - p.discarded/p.sampleEvery }
 
-// untilEvent is the number of steps from a step to the next sample, to the end of the
-// restraint or to that of the run.
+// untilEvent returns the number of steps to the next sample, the end of the restraint or
+// the end of the run.
 func (p plan) untilEvent(step int64) int64 {
 	n := min(p.sampleEvery-step%p.sampleEvery, p.steps-step)
 	if step < p.restrained {
@@ -65,8 +65,8 @@ func (p plan) untilEvent(step int64) int64 {
 	return n
 }
 
-// restraint is the stiffness in kJ/mol/nm² of the springs that draw the chains together: a
-// chain at the surface of the slab to come is held by a few kT.
+// restraint returns the spring constant in kJ/mol/nm² of the restraint that holds the
+// chains together: the energy of a chain at the surface of the expected slab is a few kT.
 func (y *system) restraint() float64 {
 	half := max(1.5, y.slabWidth()/2)
 	beads := float64(y.beads()) / float64(y.chains())

@@ -7,11 +7,11 @@ import (
 	"molrun/app/engine/store"
 )
 
-// metrics are the numbers in which jobs are compared, as in metrics.json. Those of a
-// component are at the top level if it is the only one.
+// metrics is the format of metrics.json, by which jobs are compared. The metrics of the
+// only component are at the top level.
 type metrics struct {
 	Condensed      *bool        `json:"condensed"`
-	Reason         string       `json:"condensed_reason,omitempty"` // in a few words, unless condensed is true
+	Reason         string       `json:"condensed_reason,omitempty"` // short; empty if condensed is true
 	Interface      store.Figure `json:"interface_width_nm"`
 	DenseMass      store.Figure `json:"cden_mg_mL"`
 	DiluteMass     store.Figure `json:"cdil_mg_mL"`
@@ -44,7 +44,7 @@ type componentMetrics struct {
 	RgDilute   store.Figure `json:"rg_dilute_nm"`
 }
 
-// figures are null where nothing is known.
+// metrics returns the metrics of a component; unknown ones are null.
 func (v *resultView) metrics() componentMetrics {
 	unknown := store.Figure(unknown.Mean)
 	m := componentMetrics{unknown, unknown, unknown, unknown, unknown, unknown, unknown, v.Rg.Mean, v.Rg.SE, unknown, unknown}
@@ -59,7 +59,7 @@ func (v *resultView) metrics() componentMetrics {
 func (s *summary) metrics() metrics {
 	res, unknown := &s.Results, store.Figure(unknown.Mean)
 	m := metrics{
-		Condensed: res.Condensed, Reason: res.briefly(), Interface: unknown, DenseMass: unknown, DiluteMass: unknown,
+		Condensed: res.Condensed, Reason: res.shortReason(), Interface: unknown, DenseMass: unknown, DiluteMass: unknown,
 		Bound: res.Bound.Mean, Largest: res.Largest.Mean, Converged: res.Converged,
 		StepsPerSecond: s.Performance.StepsPerSecond, NanosecondsDay: s.Performance.NanosecondsDay,
 	}
@@ -85,15 +85,16 @@ func (s *summary) metrics() metrics {
 	return m
 }
 
-// briefly is the reason without numbers and recommendations, short enough for tables of jobs.
-func (v *resultsView) briefly() string {
+// shortReason returns the reason without numbers and recommendations, short enough for tables
+// of jobs.
+func (v *resultsView) shortReason() string {
 	if end := strings.IndexAny(v.Reason, ":;,("); end >= 0 {
 		return strings.TrimSpace(v.Reason[:end])
 	}
 	return v.Reason
 }
 
-// table is components.csv: a row for each component.
+// table returns components.csv: one row per component.
 func (s *summary) table() [][]string {
 	rows := [][]string{{
 		"name", "n_residues", "copies", "cden_mM", "cden_se_mM", "cden_mg_mL", "cdil_mM", "cdil_se_mM", "cdil_mg_mL", "cdil_below_mM",

@@ -11,15 +11,16 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestPairsByTwoWays compares the second virial coefficient and the dissociation constant of two chains that
-// meet in a box with averages over conformations of chains that never met: -1/2 ∫ <exp(-U/kT) - 1> d³r, and the
-// integral of exp(-U/kT) where they are in contact. The second way shares no box, list, force or motion with the
-// first, and takes its energies from the formulas. Fractions of time are compared, since their errors are
-// symmetrical. In seconds, the first way samples some tens of encounters, enough for sign and magnitude;
-// `make physics` is more precise.
+// TestPairsByTwoWays compares the second virial coefficient and the dissociation constant
+// of two chains in a box with averages over conformations of isolated chains: -1/2 ∫
+// <exp(-U/kT) - 1> d³r, and the integral of exp(-U/kT) over configurations in contact.
+// The second method shares no box, neighbor list, force or dynamics with the first, and
+// computes energies from the formulas. It compares fractions of time, whose errors are
+// symmetric. In seconds, the first method samples some tens of encounters, enough for
+// sign and magnitude; `make physics` is more precise.
 func TestPairsByTwoWays(t *testing.T) {
 	const edge = 9.
-	pairs := [][2]string{{"RRRRR", "EEEEE"}} // attract each other by their charges
+	pairs := [][2]string{{"RRRRR", "EEEEE"}} // opposite charges attract
 	if enginetest.Physics() {
 		pairs = append(pairs, [2]string{"WFYWFYWFYWFYWFY", "WFYWFYWFYWFYWFY"}, [2]string{"KKKKKK", "KKKKKK"})
 	}
@@ -44,7 +45,8 @@ func TestPairsByTwoWays(t *testing.T) {
 // meetings are the fractions of time that two chains are nearby and in contact.
 type meetings struct{ near, bound figure }
 
-// fractions are those from which the coefficient and the constant of a run follow.
+// fractions returns the fractions of time from which the coefficient and the constant of
+// a run are calculated.
 func fractions(m map[string]any, edge float64) meetings {
 	box, ball := edge*edge*edge, math.Pi/6*edge*edge*edge
 	excess := -2 * figureOf(m, "b22_nm3")
@@ -60,14 +62,14 @@ func fractions(m map[string]any, edge float64) meetings {
 func agree(t *testing.T, what string, got, want figure) {
 	t.Helper()
 	t.Logf("%s: %.4f±%.4f of two that meet, %.4f±%.4f of two that never met", what, got.value, got.se, want.value, want.se)
-	// A run of 100 000 steps underestimates its error.
+	// A run of 100,000 steps underestimates its error.
 	if !(math.Abs(got.value-want.value) < 4*math.Hypot(got.se, want.se)+enginetest.UnlessPhysics(0.05, 0)) {
 		t.Error("they differ")
 	}
 }
 
-// mayer samples the integrals up to half an edge, from conformations that are turned at random, and returns
-// what follows for two chains in a box.
+// mayer samples the integrals up to half an edge, from randomly rotated conformations,
+// and returns the resulting fractions for two chains in a box.
 func mayer(t *testing.T, pair [2]string, edge float64, samples int) meetings {
 	t.Helper()
 	const shapes, kT = 1000, 8.31446261815324e-3 * 293
@@ -120,7 +122,7 @@ func (i *integral) mean() figure {
 	return figure{mean, math.Sqrt((i.squares/i.count - mean*mean) / i.count)}
 }
 
-// conformations are those of a chain by itself, each around its middle.
+// conformations returns conformations of an isolated chain, each relative to its center.
 func conformations(t *testing.T, residues string, number, count int) [][]md.Vec {
 	t.Helper()
 	model := md.NewModel(residues, md.Conditions{Temperature: 293, PH: 7, IonicStrength: 0.15, Friction: 0.2})
@@ -142,7 +144,7 @@ func conformations(t *testing.T, residues string, number, count int) [][]md.Vec 
 	return all
 }
 
-// rotation is three axes at right angles, anywhere.
+// rotation returns a random set of three orthogonal axes.
 func rotation(rng *rand.Rand) [3]md.Vec {
 	random := func() md.Vec { return md.Vec{X: rng.NormFloat64(), Y: rng.NormFloat64(), Z: rng.NormFloat64()} }
 	unit := func(v md.Vec) md.Vec { return md.Vec{}.AddScaled(1/v.Norm(), v) }
@@ -151,7 +153,7 @@ func rotation(rng *rand.Rand) [3]md.Vec {
 	return [3]md.Vec{x, y, {X: x.Y*y.Z - x.Z*y.Y, Y: x.Z*y.X - x.X*y.Z, Z: x.X*y.Y - x.Y*y.X}}
 }
 
-// residue is a row of the table of the model.
+// residue is a row of the residue table of the model.
 type residue struct{ sigma, lambda, charge float64 }
 
 func residueTable(t *testing.T) map[byte]residue {
@@ -163,13 +165,14 @@ func residueTable(t *testing.T) map[byte]residue {
 	return all
 }
 
-// energy is that of two beads of different chains at 293 K and 0.15 mol/L, for which the constants are known.
+// energy returns the energy of two beads of different chains at 293 K and 0.15 mol/L, for
+// which the constants are precomputed.
 func (a residue) energy(b residue, r float64) float64 {
 	pair := enginetest.Pair{
 		Sigma: (a.sigma + b.sigma) / 2, Lambda: (a.lambda + b.lambda) / 2,
 		Strength: 1.730014 * a.charge * b.charge, Kappa: 1.269740,
 	}
-	stick, _ := pair.Stick(r)
-	screen, _ := pair.Screen(r)
+	stick, _ := pair.AshbaughHatch(r)
+	screen, _ := pair.DebyeHuckel(r)
 	return stick + screen
 }

@@ -6,20 +6,20 @@ import (
 	"molrun/app/engine/input"
 )
 
-// A slab is at least as thin as this in nm for a volume of densestBeads, and its interfaces are about
-// usualInterface wide, from 10 to 90 %.
+// The bead density of the densest slabs, and a typical interface width from 10 to 90 %.
 const (
-	densestBeads   = 3.2 // in a nm³
+	densestBeads   = 3.2 // per nm³
 	usualInterface = 5.0 // nm
 )
 
-// expectedSlab has the interfaces of a slab that is as dense as they become.
+// expectedSlab returns the interfaces of a slab of the highest density.
 func (s *Settings) expectedSlab() (lower, upper Interface) {
 	half := float64(s.beads()) / densestBeads / (s.Box.X * s.Box.Y) / 2
 	return Interface{-half, usualInterface}, Interface{half, usualInterface}
 }
 
-// warnings say what makes the results doubtful. The run continues.
+// warnings returns the reasons why the results might be unreliable. The run continues
+// anyway.
 func (s *Settings) warnings() []string {
 	texts := input.ConditionWarnings(s.Conditions)
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
@@ -32,32 +32,32 @@ func (s *Settings) warnings() []string {
 		}
 	}
 	if across := s.crossSection(); min(s.Box.X, s.Box.Y, s.Box.Z) < across {
-		add("the box is narrow for chains of %d residues, which may meet their own images; edges of %.1f nm are safe", s.longest(), across)
+		add("the box is narrow for chains of %d residues, which might interact with their own images; edges of %.1f nm are safe", s.longest(), across)
 	}
 	if s.Protocol == Slab {
 		lower, upper := s.expectedSlab()
 		if why := withoutPlateau(lower, upper, s.Box.Z); why != "" {
-			add("it may stay unknown whether the chains condense, since this is expected: %s", why)
+			add("the run might not show whether the chains condense; expected: %s", why)
 		}
 	}
 	if s.Protocol == Slab && s.tooShort() {
-		add("the run is short: chains go from one phase to the other within about %d steps, and errors need many such times",
+		add("the run is short: chains exchange between the phases within about %d steps, and error estimates need many such times",
 			slabSteps(s.longest()))
 	}
 	return texts
 }
 
-// tooShort reports whether hardly any chain can go from one phase to the other in what is evaluated of a run.
+// tooShort reports whether the production run is too short for chains to exchange between
+// the phases.
 func (s *Settings) tooShort() bool { return s.Steps-s.discarded() < slabSteps(s.longest()) }
 
-// slabSteps is about how long a chain takes to cross an interface: many times the
-// correlation time of its size in a dilute solution, which is 60 steps for each residue.
+// slabSteps is the approximate time for a chain to cross an interface, many times the
+// autocorrelation time of its size in dilute solution, which is 60 steps per residue.
 func slabSteps(residues int) int64 { return 10_000 * int64(residues) }
 
-// leastDilute is the concentration in mM of a component below which the dilute phase of a
-// run can only be bounded: that of three chains in all of what are taken for independent
-// looks at it.
-func (s *Settings) leastDilute() float64 {
+// minDiluteConcentration returns the concentration in mM of a component below which the dilute phase
+// can only be bounded: three chains in all observations assumed to be independent.
+func (s *Settings) minDiluteConcentration() float64 {
 	volume := s.Box.X * s.Box.Y * max(0, s.Box.Z-s.slabWidth())
-	return 3 * MilliMol / (LeastLooks * float64(s.Replicas) * volume)
+	return 3 * MilliMol / (AssumedSamples * float64(s.Replicas) * volume)
 }

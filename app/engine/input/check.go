@@ -9,23 +9,24 @@ import (
 	"molrun/app/engine/md"
 )
 
-// Limits of the length of a sequence.
+// Limits on the length of a sequence.
 const (
 	minResidues = 5
 	maxResidues = 2000
 )
 
 const (
-	// shownPositions is how many positions of one wrong character a message lists.
+	// shownPositions is the maximum number of positions of one invalid character listed
+	// in a message.
 	shownPositions = 5
 
-	// shownCharacters is how many different wrong characters of a sequence get a
-	// message each.
+	// shownCharacters is the maximum number of different invalid characters of a sequence
+	// that get a message.
 	shownCharacters = 5
 )
 
-// Check returns what is wrong with a sequence of letters, and how to correct it:
-// one sentence per error, which calls the sequence by its name.
+// checkSequence returns the errors in a sequence and how to correct them, one sentence
+// per error. Each sentence refers to the sequence by name.
 func checkSequence(name, letters string) []string {
 	if looksLikeRNA(letters) {
 		return []string{fmt.Sprintf("sequence %q has only A, C, G and U, so it looks like RNA; give the protein that it codes for", name)}
@@ -38,7 +39,7 @@ func checkSequence(name, letters string) []string {
 	var faults []string
 	for _, w := range wrong[:min(len(wrong), shownCharacters)] {
 		faults = append(faults, fmt.Sprintf("sequence %q, %s: %s; %s",
-			name, places(w.positions), w.title(), hint(w.character)))
+			name, formatPositions(w.positions), w.title(), hint(w.character)))
 	}
 	if more := len(wrong) - shownCharacters; more > 0 {
 		faults = append(faults, fmt.Sprintf("sequence %q has %s that are not amino acids",
@@ -63,8 +64,8 @@ func checkLength(name string, n int) string {
 	return ""
 }
 
-// wrongCharacter is a character that is not an amino acid, with its positions
-// from 1. All digits count as one character.
+// wrongCharacter is a character that is not an amino acid, with its 1-based positions.
+// All digits count as one character.
 type wrongCharacter struct {
 	character rune
 	positions []int
@@ -83,11 +84,11 @@ func (w wrongCharacter) title() string {
 	}
 }
 
-// digits stands for all of them.
+// digits represents all digits.
 const digits = '0'
 
-// wrongCharacters finds the characters that are not amino acids, in the order of
-// their first positions, and counts the residues, known or not.
+// wrongCharacters returns the characters that are not amino acids, in order of first
+// occurrence, and the number of residues, valid or not.
 func wrongCharacters(letters string) (found []wrongCharacter, residues int) {
 	at := map[rune]int{}
 	position := 0
@@ -113,8 +114,8 @@ func wrongCharacters(letters string) (found []wrongCharacter, residues int) {
 	return found, residues
 }
 
-// places writes positions as people do.
-func places(positions []int) string {
+// formatPositions formats positions for a message.
+func formatPositions(positions []int) string {
 	if len(positions) == 1 {
 		return fmt.Sprintf("position %d", positions[0])
 	}
@@ -129,13 +130,13 @@ func places(positions []int) string {
 	return "positions " + strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// looksLikeRNA recognises sequences that cannot be proteins. DNA consists of
-// letters of amino acids alone; it gets a warning instead.
+// looksLikeRNA reports whether letters must be RNA. DNA consists only of valid amino acid
+// letters, so it gets a warning instead.
 func looksLikeRNA(letters string) bool {
 	return len(letters) >= minResidues && strings.Contains(letters, "U") && strings.Trim(letters, "ACGU") == ""
 }
 
-// shorten keeps the beginning of a long text.
+// shorten truncates a long text to most bytes.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -143,7 +144,7 @@ func shorten(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// hints say what to do about characters that are common in sequences.
+// hints are corrections for invalid characters that are common in sequences.
 var hints = map[rune]string{
 	'B':      "B stands for D or N: choose one",
 	'J':      "J stands for I or L: choose one",
@@ -152,16 +153,16 @@ var hints = map[rune]string{
 	'X':      "X stands for an unknown residue: fill it in or cut it out",
 	'Z':      "Z stands for E or Q: choose one",
 	digits:   "remove numbers from the sequence",
-	'\ufffd': "the text is not UTF-8 there: type it anew, or save the file as UTF-8",
+	'\ufffd': "the text is not valid UTF-8 there: retype it, or save the file as UTF-8",
 	'*':      "it marks a stop: check the reading frame, or cut the sequence there",
 	':':      "it separates the chains of a complex: give each a record of its own",
 	'>':      "begin each FASTA header on a line of its own",
 }
 
-// gaps are the characters for missing residues in alignments.
+// gaps are the characters used for gaps in alignments.
 const gaps = "-.~_–—"
 
-// hint says what to do about one character that is not an amino acid.
+// hint returns how to correct an invalid character.
 func hint(c rune) string {
 	switch text, ok := hints[c]; {
 	case ok:
@@ -169,9 +170,9 @@ func hint(c rune) string {
 	case strings.ContainsRune(gaps, c):
 		return "remove the gaps of the alignment"
 	case !unicode.IsPrint(c):
-		return "type the sequence anew there, or copy it as plain text"
+		return "retype the sequence there, or copy it as plain text"
 	case c > unicode.MaxASCII && unicode.IsLetter(c):
-		return "type it anew as one of the plain letters " + md.Letters
+		return "retype it as one of the letters " + md.Letters
 	}
 	return "use the letters " + md.Letters
 }

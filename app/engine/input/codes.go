@@ -6,12 +6,12 @@ import (
 	"molrun/app/engine/md"
 )
 
-// leastCodes is how many three-letter codes in a row are no accident: all of
-// their letters stand for amino acids, too.
+// leastCodes is the number of consecutive three-letter codes that cannot be a
+// coincidence: their letters are valid one-letter codes, too.
 const leastCodes = 4
 
-// fromCodes translates a sequence of three-letter codes, as in Asp-Ser-His; ""
-// for any other.
+// fromCodes translates a sequence of three-letter codes, such as Asp-Ser-His, into
+// one-letter codes. It returns "" for any other sequence.
 func fromCodes(letters string) string {
 	letters = strings.ReplaceAll(letters, "-", "")
 	if len(letters)%3 != 0 || len(letters) < 3*leastCodes {

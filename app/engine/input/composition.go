@@ -7,15 +7,15 @@ import (
 	"molrun/app/engine/md"
 )
 
-// Hydropathies is the scale of Kyte and Doolittle (10.1016/0022-2836(82)90515-0), from -4.5 to
+// Hydropathies is the Kyte–Doolittle scale (10.1016/0022-2836(82)90515-0), from -4.5 to
 // 4.5, in the order of md.Letters.
 var Hydropathies = [len(md.Letters)]float64{
 	1.8, 2.5, -3.5, -3.5, 2.8, -0.4, -3.2, 4.5, -3.9, 3.8,
 	1.9, -3.5, -1.6, -3.5, -4.5, -0.8, -0.7, 4.2, -0.9, -1.3,
 }
 
-// Charge of a residue near pH 7, in e. Histidine counts as neutral, as in kappa, SCD and the
-// charge-hydropathy plot.
+// Charge returns the charge of a residue near pH 7, in e. Histidine counts as neutral, as
+// in kappa, SCD and the charge-hydropathy plot.
 func Charge(letter byte) int {
 	switch letter {
 	case 'K', 'R':
@@ -26,20 +26,22 @@ func Charge(letter byte) int {
 	return 0
 }
 
-// Disorder is how far a sequence with a mean hydropathy and charge of its residues lies from the
-// line that separates folded from disordered proteins in the plot of Uversky, Gillespie and Fink
-// (10.1002/1097-0134(20001115)41:3<415::AID-PROT130>3.0.CO;2-7); above 0 are the disordered.
+// Disorder returns the distance of a sequence with the given mean hydropathy and mean
+// charge per residue from the line that separates folded from disordered proteins in the
+// plot of Uversky, Gillespie and Fink
+// (10.1002/1097-0134(20001115)41:3<415::AID-PROT130>3.0.CO;2-7). It is positive for
+// disordered proteins.
 func Disorder(hydropathy, charge float64) float64 {
 	scaled := (hydropathy + 4.5) / 9
 	return math.Abs(charge) - (2.785*scaled - 1.151)
 }
 
-// LeastForDisorder is the least number of residues for which that plot says something.
-const LeastForDisorder = 30
+// MinDisorderLength is the minimum number of residues for which the plot is meaningful.
+const MinDisorderLength = 30
 
-// looksFolded reports whether a sequence has the composition of folded proteins.
+// looksFolded reports whether a sequence has a composition typical of folded proteins.
 func looksFolded(letters string) bool {
-	if len(letters) < LeastForDisorder {
+	if len(letters) < MinDisorderLength {
 		return false
 	}
 	charge, hydropathy := 0, 0.0
@@ -51,8 +53,8 @@ func looksFolded(letters string) bool {
 	return Disorder(hydropathy/n, float64(charge)/n) < 0
 }
 
-// looksLikeDNA reports whether a sequence may be DNA: it is not very short and
-// has no other letters than A, C, G and T.
+// looksLikeDNA reports whether a sequence might be DNA: it has at least 20 letters, all
+// of them A, C, G or T.
 func looksLikeDNA(letters string) bool {
 	return len(letters) >= 20 && strings.Trim(letters, "ACGT") == ""
 }

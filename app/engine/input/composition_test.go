@@ -8,7 +8,7 @@ import (
 	"molrun/app/engine/md"
 )
 
-// The line of the plot is at a charge of 2.785 times the scaled hydropathy, less 1.151, of either sign.
+// The line is at |charge| = 2.785 × scaled hydropathy - 1.151.
 func TestDisorder(t *testing.T) {
 	for _, charge := range []float64{-0.3, 0, 0.3} {
 		if got, want := Disorder(0, charge), math.Abs(charge)+1.151-2.785/2; math.Abs(got-want) > 1e-12 {
@@ -17,7 +17,8 @@ func TestDisorder(t *testing.T) {
 	}
 }
 
-// Short sequences and salt that the model can't screen with.
+// Warnings cover sequences that look folded and salt concentrations outside the validity
+// of the model.
 func TestWarnings(t *testing.T) {
 	if folded := strings.Repeat("LV", 15); len(Warnings(folded)) != 1 || len(Warnings(folded[1:])) != 0 {
 		t.Errorf("30 residues: %q, 29: %q", Warnings(folded), Warnings(folded[1:]))

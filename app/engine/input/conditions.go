@@ -6,7 +6,7 @@ import (
 	"molrun/app/engine/md"
 )
 
-// Conditions reads what surrounds the chains.
+// Conditions reads the simulation conditions.
 func (r *ChainReader) Conditions() md.Conditions {
 	return md.Conditions{
 		Temperature:    r.Number(Temperature),
@@ -17,31 +17,31 @@ func (r *ChainReader) Conditions() md.Conditions {
 	}
 }
 
-// ConditionWarnings say where the model extrapolates.
+// ConditionWarnings returns warnings about conditions for which the model extrapolates.
 func ConditionWarnings(c md.Conditions) []string {
 	var texts []string
 	if c.Temperature < 277 || c.Temperature > 323 {
-		texts = append(texts, "the model was made for temperatures from 277 to 323 K; beyond, it extrapolates")
+		texts = append(texts, "the model was parameterized for 277 to 323 K; outside this range it extrapolates")
 	}
 	if c.PH < 5 || c.PH > 9 {
-		texts = append(texts, "only histidine responds to pH in this model; outside pH 5 to 9 other residues do so in nature")
+		texts = append(texts, "in this model only histidine responds to pH; outside pH 5 to 9, real proteins have other residues that do")
 	}
 	if c.IonicStrength < 0.01 {
-		texts = append(texts, fmt.Sprintf("below 0.01 mol/L of salt the model extrapolates: charges act over %.1f nm (Debye length) and more, but only up to a cutoff of 4 nm",
+		texts = append(texts, fmt.Sprintf("below 0.01 mol/L salt, the model extrapolates: charges act over %.1f nm (Debye length) and more, but only up to a cutoff of 4 nm",
 			md.DebyeLength(c.Temperature, c.IonicStrength)))
 	}
 	if c.IonicStrength > 0.5 {
-		texts = append(texts, "above 0.5 mol/L of salt the Debye-Hückel description of charges is weak")
+		texts = append(texts, "above 0.5 mol/L salt, Debye-Hückel theory is a poor approximation of electrostatics")
 	}
 	return texts
 }
 
-// Warnings say what makes a sequence doubtful.
+// Warnings returns the reasons why results for a sequence might be unreliable.
 func Warnings(residues string) []string {
 	var texts []string
 	if looksFolded(residues) {
 		texts = append(texts, "the composition is typical of folded proteins (Uversky 2000); "+
-			"the model has no secondary or tertiary structure and means nothing for folded domains")
+			"the model has no secondary or tertiary structure and is not valid for folded domains")
 	}
 	if looksLikeDNA(residues) {
 		texts = append(texts, "all residues are A, C, G or T: is this DNA? It is simulated as a protein")

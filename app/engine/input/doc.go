@@ -1,4 +1,5 @@
-// Package input reads the settings of an engine and protein sequences as people write them,
-// from settings and FASTA text in the encodings of several systems. It says in words for the
-// user what is wrong with all that, how to correct it, and what makes results doubtful.
+// Package input reads engine settings and protein sequences as written by users, from
+// JSON settings and from FASTA text in various encodings. Its error messages are worded
+// for users and say how to correct the input; its warnings say why results might be
+// unreliable.
 package input

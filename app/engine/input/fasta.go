@@ -8,17 +8,17 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// Record is one sequence of a FASTA text.
+// Record is one sequence of a FASTA file.
 type Record struct {
 	fasta.Record
-	Name string // from the first word of the header, fit for a file name; or ""
+	Name string // first word of the header, made valid as a file name; can be ""
 }
 
-// ParseFASTA splits a text into records. A text without headers is one sequence.
-// Any text is accepted: checkSequence looks at the letters.
+// ParseFASTA splits FASTA text into records. A text without headers is one sequence. Any
+// text is accepted; checkSequence validates the letters.
 func ParseFASTA(text []byte) []Record { return named(plaintext.Unix(text)) }
 
-// named is ParseFASTA of a text with line feeds.
+// named is like ParseFASTA for a text that already has Unix line endings.
 func named(text []byte) (records []Record) {
 	for _, r := range fasta.Parse(text, math.MaxInt) {
 		records = append(records, Record{r, nameFrom(r.Header)})
@@ -26,12 +26,12 @@ func named(text []byte) (records []Record) {
 	return records
 }
 
-// Records returns the records of a FASTA text. The sentence, which begins with the name of the
-// text, says why they can't be separated: text that is not meant as one chain must not be
-// taken for one.
+// Records returns the records of a FASTA text. If the text cannot be separated into
+// sequences, wrong says why, as the predicate of a sentence whose subject is the text's
+// name: text that is not a single chain must not be treated as one.
 func Records(text []byte) (records []Record, wrong string) {
 	text = plaintext.Unix(text)
-	if what := instead(text); what != "" {
+	if what := detectFormat(text); what != "" {
 		return nil, fmt.Sprintf("is %s; save the sequences as plain text in FASTA format: a line \">name\" above the letters of each", what)
 	}
 	records = named(text)

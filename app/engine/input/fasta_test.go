@@ -26,7 +26,7 @@ func TestRecordsAreReadOrASentenceSaysWhyNot(t *testing.T) {
 		"ACDEFG":                          "",
 		"":                                "",
 		"\xff\xfe>\x00a\x00\n\x00A\x00":   "",
-		"HEADER ACD":                      "", // a sequence that begins like PDB
+		"HEADER ACD":                      "", // a sequence that starts like a PDB file
 		">\x00a\x00":                      "is not plain text (it holds NUL bytes); save",
 		"%PDF-1.7\n":                      "is a PDF document; save",
 		"PK\x03\x04\x14\x00":              "is a Word document or a zip archive; save",

@@ -1,9 +1,9 @@
 package input
 
-// maxFrames is the largest number of frames in a trajectory.
+// maxFrames is the maximum number of frames in a trajectory.
 const maxFrames = 20_000
 
-// CheckFrames checks the interval of frames in runs of some numbers of steps.
+// CheckFrames checks the frame interval for runs of between shortest and longest steps.
 func (r *Reader) CheckFrames(every, shortest, longest int64) {
 	switch {
 	case every > shortest:
@@ -15,7 +15,7 @@ func (r *Reader) CheckFrames(every, shortest, longest int64) {
 	}
 }
 
-// CheckSamples checks that a sample is left after the steps of equilibration.
+// CheckSamples checks that there is at least one sample after equilibration.
 func (r *Reader) CheckSamples(every, steps, discarded int64) bool {
 	if steps/every > discarded/every {
 		return true

@@ -14,8 +14,8 @@ func isNameByte(c byte) bool {
 		c == '_' || c == '.' || c == '-'
 }
 
-// checkName returns what is wrong with a name that is to name a folder, and how
-// to correct it, as the rest of a sentence; "" if it is right.
+// checkName returns what is wrong with a folder name and how to correct it, as the
+// predicate of a sentence. It returns "" if the name is valid.
 func checkName(name string) string {
 	switch {
 	case name == "":
@@ -33,8 +33,8 @@ func checkName(name string) string {
 	return ""
 }
 
-// nameFrom takes the first word of a FASTA header. Characters that a file name
-// should not have, as in sp|P37840|SYUA_HUMAN, become "_".
+// nameFrom returns the first word of a FASTA header. Characters unsuitable for file
+// names, as in sp|P37840|SYUA_HUMAN, become "_".
 func nameFrom(header string) string {
 	words := strings.Fields(header)
 	if len(words) == 0 {

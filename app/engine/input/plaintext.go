@@ -2,13 +2,13 @@ package input
 
 import "bytes"
 
-// format is a kind of document that people mistakenly give instead of FASTA.
+// format is a file format that users submit by mistake instead of FASTA.
 type format struct {
-	begin, also string // how it begins, and what else it holds
+	begin, also string // prefix, and text contained in the rest
 	name        string
 }
 
-// formats are those of programs that biologists use.
+// formats are formats of programs common among biologists.
 var formats = []format{
 	{"%PDF-", "", "a PDF document"},
 	{"PK\x03\x04", "", "a Word document or a zip archive"},
@@ -26,8 +26,8 @@ var formats = []format{
 	{"#NEXUS", "", "a NEXUS file"},
 }
 
-// instead says what a text is if it is no plain text, "" if it is.
-func instead(text []byte) string {
+// detectFormat returns the format of a text that is not plain text, or "" for plain text.
+func detectFormat(text []byte) string {
 	trimmed := bytes.TrimSpace(text)
 	for _, f := range formats {
 		if bytes.HasPrefix(trimmed, []byte(f.begin)) && bytes.Contains(trimmed, []byte(f.also)) {

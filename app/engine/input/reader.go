@@ -14,15 +14,15 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// Reader takes values from the settings and collects the faults.
+// Reader reads values from settings and collects validation errors.
 type Reader struct {
 	Faults []fault.Field
 	raw    map[string]json.RawMessage
 	keys   []string
 }
 
-// NewReader reads settings, which must be one JSON object, in which null stands for
-// absent. The keys are all that there are. A fault is returned if it is none.
+// NewReader reads settings, one JSON object in which null means absent. keys are all
+// valid keys. It returns an error if settings is not an object.
 func NewReader(settings []byte, keys []string) (*Reader, *fault.Field) {
 	r := &Reader{keys: keys}
 	if err := r.decode(settings); err != nil {
@@ -37,13 +37,13 @@ func (r *Reader) decode(settings []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(settings))
 	switch err := decoder.Decode(&r.raw); {
 	case errors.Is(err, io.EOF):
-		return errors.New("nothing was given")
+		return errors.New("the input is empty")
 	case err != nil:
 		return err
 	case r.raw == nil:
 		return errors.New("null was given")
 	case decoder.More():
-		return errors.New("more text follows it")
+		return errors.New("there is text after the object")
 	}
 	for key, value := range r.raw {
 		if string(value) == "null" {
@@ -53,12 +53,12 @@ func (r *Reader) decode(settings []byte) error {
 	return nil
 }
 
-// Fault adds a fault.
+// Fault adds a validation error.
 func (r *Reader) Fault(loc []any, kind, format string, args ...any) {
 	r.Faults = append(r.Faults, Faultf(loc, kind, format, args...))
 }
 
-// checkKeys finds unknown keys.
+// checkKeys reports unknown keys.
 func (r *Reader) checkKeys() {
 	var unknown []string
 	for key := range r.raw {
@@ -69,15 +69,15 @@ func (r *Reader) checkKeys() {
 	slices.Sort(unknown)
 	for _, key := range unknown {
 		if near := r.suggestion(key); near != "" {
-			r.Fault(Loc(key), Unknown, "there is no setting %q; did you mean %q?", key, near)
+			r.Fault(Loc(key), Unknown, "unknown setting %q; did you mean %q?", key, near)
 			continue
 		}
-		r.Fault(Loc(key), Unknown, "there is no setting %q; there are %s", key, strings.Join(r.keys, ", "))
+		r.Fault(Loc(key), Unknown, "unknown setting %q; valid settings are %s", key, strings.Join(r.keys, ", "))
 	}
 }
 
-// suggestion is the key that a word begins or, if there is none, the most similar
-// one; "" if none is close.
+// suggestion returns the key that starts with word or, failing that, the most similar
+// key; "" if none is close.
 func (r *Reader) suggestion(word string) string {
 	const leastBeginning = 3
 	for _, key := range r.keys {
@@ -91,41 +91,42 @@ func (r *Reader) suggestion(word string) string {
 // Has reports whether a key has a value.
 func (r *Reader) Has(key string) bool { return r.raw[key] != nil }
 
-// Faulty reports whether a key has a fault.
-func (r *Reader) Faulty(key string) bool {
+// HasFault reports whether a key has a validation error.
+func (r *Reader) HasFault(key string) bool {
 	return slices.ContainsFunc(r.Faults, func(f fault.Field) bool { return len(f.Loc) > 0 && f.Loc[0] == key })
 }
 
-// Number returns the value of a numeric setting, its preset if absent or wrong.
+// Number returns the value of a numeric setting, or its default if it is absent or
+// invalid.
 func (r *Reader) Number(l Limit) float64 {
 	raw, ok := r.raw[l.Key]
 	if !ok {
-		return l.Preset
+		return l.Default
 	}
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
 		r.Fault(Loc(l.Key), Type, "%s must be a number, not %s", l.Key, KindOf(raw))
-		return l.Preset
+		return l.Default
 	}
-	value, _ := strconv.ParseFloat(string(raw), 64) // infinite if too large
+	value, _ := strconv.ParseFloat(string(raw), 64) // ±Inf if too large
 	if value < l.Low || value > l.High {
 		r.Fault(Loc(l.Key), Range, "%s is %s; choose between %s and %s%s%s",
 			l.Key, raw, Plain(l.Low), Plain(l.High), l.Unit, l.adviceOn(value))
-		return l.Preset
+		return l.Default
 	}
 	return value
 }
 
-// Integer is like number for whole numbers; 1e6 is one.
+// Integer is like Number for whole numbers, including 1e6.
 func (r *Reader) Integer(l Limit) int64 {
 	value := r.Number(l)
 	if value != math.Trunc(value) {
 		r.Fault(Loc(l.Key), Type, "%s must be a whole number, not %s", l.Key, Plain(value))
-		return int64(l.Preset)
+		return int64(l.Default)
 	}
 	return int64(value)
 }
 
-// Boolean returns the value of a setting that is true or false.
+// Boolean returns the value of a Boolean setting.
 func (r *Reader) Boolean(key string, preset bool) bool {
 	raw, ok := r.raw[key]
 	if !ok {
@@ -139,7 +140,7 @@ func (r *Reader) Boolean(key string, preset bool) bool {
 	return value
 }
 
-// Text returns a value if it is a string.
+// Text returns the value if it is a string.
 func (r *Reader) Text(key string) (string, bool) {
 	var value string
 	if !r.Has(key) || json.Unmarshal(r.raw[key], &value) != nil {
@@ -148,8 +149,8 @@ func (r *Reader) Text(key string) (string, bool) {
 	return value, true
 }
 
-// Texts returns a value if it is an array. Items that are not strings are faults,
-// and nil.
+// Texts returns the value if it is an array. Items that are not strings are validation
+// errors and are nil in the result.
 func (r *Reader) Texts(key string) ([]*string, bool) {
 	var items []json.RawMessage
 	if json.Unmarshal(r.raw[key], &items) != nil {
@@ -165,10 +166,10 @@ func (r *Reader) Texts(key string) ([]*string, bool) {
 	return values, true
 }
 
-// Raw returns a value as it was given, nil if it is absent.
+// Raw returns the raw value, or nil if it is absent.
 func (r *Reader) Raw(key string) json.RawMessage { return r.raw[key] }
 
-// KindOf names a JSON value for a message.
+// KindOf describes the type of a JSON value for a message.
 func KindOf(raw json.RawMessage) string {
 	switch raw[0] {
 	case '"':

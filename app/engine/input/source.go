@@ -7,35 +7,36 @@ import (
 	"molrun/app/base/fault"
 )
 
-// ChainReader takes sequences from settings.
+// ChainReader reads sequences from settings.
 type ChainReader struct {
 	*Reader
-	Noun string // what a sequence is called
-	Most int    // that a job may have
+	Noun     string // what messages call a sequence
+	MaxCount int    // maximum number per job
 
-	taken map[string]int // names in lower case, with their indexes
+	taken map[string]int // indexes by lower-case name
 }
 
-// NewChainReader is like NewReader.
+// NewChainReader is like NewReader for settings with sequences.
 func NewChainReader(settings []byte, keys []string, noun string, most int) (*ChainReader, *fault.Field) {
 	r, wrong := NewReader(settings, keys)
-	return &ChainReader{Reader: r, Noun: noun, Most: most, taken: map[string]int{}}, wrong
+	return &ChainReader{Reader: r, Noun: noun, MaxCount: most, taken: map[string]int{}}, wrong
 }
 
-// CheckSequence checks the letters of a sequence.
+// CheckSequence validates the letters of a sequence.
 func (r *ChainReader) CheckSequence(name, letters string, loc []any) {
 	for _, wrong := range checkSequence(name, letters) {
 		r.Fault(loc, Sequence, "%s", wrong)
 	}
 }
 
-// CheckName checks one name against the rules and the names before it. Letter case makes no
-// difference, as on the file systems of many users. Names of result files are reserved.
+// CheckName validates a name and checks that it is unique. Names are compared without
+// regard to case, as on the file systems of many users. Names of result files are
+// reserved.
 func (r *ChainReader) CheckName(name string, loc []any, index int, reserved ...string) {
 	lower := strings.ToLower(name)
 	wrong := checkName(name)
 	if slices.Contains(reserved, lower) {
-		wrong = "is that of a result file; choose another"
+		wrong = "is the name of a result file; choose another"
 	}
 	if wrong != "" {
 		r.Fault(loc, Name, "the name %q of %s %d %s", name, r.Noun, index+1, wrong)
@@ -47,14 +48,15 @@ func (r *ChainReader) CheckName(name string, loc []any, index int, reserved ...s
 	r.taken[lower] = index
 }
 
-// Source is a record with the place it came from.
+// Source is a record with its origin.
 type Source struct {
 	Record
-	Index int // among the sequences as given
+	Index int // index among the input sequences
 	Loc   []any
 }
 
-// File reads the FASTA text that the setting fasta names, nil if it is not at hand.
+// File reads the FASTA text named by the setting fasta. It returns nil if the content is
+// not available.
 func (r *ChainReader) File(fasta []byte) []Source {
 	if _, ok := r.Text("fasta"); !ok {
 		r.Fault(Loc("fasta"), Type, "fasta must name a file, not %s", KindOf(r.Raw("fasta")))
@@ -66,11 +68,11 @@ func (r *ChainReader) File(fasta []byte) []Source {
 	return r.FASTA("fasta", fasta)
 }
 
-// FASTA reads one FASTA text.
+// FASTA reads a FASTA text.
 func (r *ChainReader) FASTA(key string, text []byte) []Source {
 	if len(text) > MaxFASTA {
 		r.Fault(Loc(key), Sequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",
-			key, MaxFASTA>>20, r.Most, maxResidues)
+			key, MaxFASTA>>20, r.MaxCount, maxResidues)
 		return nil
 	}
 	records, wrong := Records(text)
@@ -82,17 +84,17 @@ func (r *ChainReader) FASTA(key string, text []byte) []Source {
 	for i, rec := range records {
 		sources = append(sources, Source{rec, i, Loc(key)})
 	}
-	return r.Counted(key, len(sources), sources)
+	return r.CheckCount(key, len(sources), sources)
 }
 
-// Counted checks the number of sequences.
-func (r *ChainReader) Counted(key string, count int, sources []Source) []Source {
+// CheckCount checks the number of sequences.
+func (r *ChainReader) CheckCount(key string, count int, sources []Source) []Source {
 	switch {
-	case count > r.Most:
+	case count > r.MaxCount:
 		r.Fault(Loc(key), Sequence, "%s holds %d sequences; at most %d can be simulated in one job: make several jobs",
-			key, count, r.Most)
+			key, count, r.MaxCount)
 		return nil
-	case count == 0 && !r.Faulty(key):
+	case count == 0 && !r.HasFault(key):
 		r.Fault(Loc(key), Sequence, "%s holds no sequence; give at least one", key)
 	}
 	return sources

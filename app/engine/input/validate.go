@@ -11,17 +11,17 @@ import (
 	"molrun/app/base/fault"
 )
 
-// MaxFASTA is the largest FASTA text that is read, in bytes: enough for 64 chains of 2000
+// MaxFASTA is the maximum size of a FASTA file in bytes: enough for 64 chains of 2000
 // residues with long headers and much white space.
 const MaxFASTA = 4 << 20
 
-// Check returns the faults of settings; fasta is the content of the file that they name, nil
-// if there is none.
+// Check returns the validation errors of settings. fasta is the content of the FASTA
+// file, or nil if there is none.
 type Check func(settings, fasta []byte) []fault.Field
 
-// Validate reads settings, one JSON document after the other, and writes the faults
-// of each as a JSON array on a line, until ctx ends. FASTA is the path of the FASTA
-// file that all of them use, "" for none.
+// Validate reads settings as a stream of JSON documents and writes the errors of each as
+// a JSON array on one line, until ctx is canceled or the stream ends. fasta is the path
+// of the FASTA file that all of them use, or "" for none.
 func Validate(ctx context.Context, check Check, fasta string, settings io.Reader, faults io.Writer) error {
 	text, err := ReadFASTA(fasta)
 	if err != nil {
@@ -48,8 +48,8 @@ func Validate(ctx context.Context, check Check, fasta string, settings io.Reader
 	return ctx.Err()
 }
 
-// ReadFASTA returns the text of a FASTA file, nil if the path is "". Of a file that is too
-// long it returns enough to notice.
+// ReadFASTA returns the text of a FASTA file, or nil if the path is "". It reads one byte
+// more than MaxFASTA at most, so that a longer file is still detected.
 func ReadFASTA(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
@@ -61,7 +61,7 @@ func ReadFASTA(path string) ([]byte, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, MaxFASTA+1))
 	if text == nil {
-		text = []byte{} // an empty file is still a file
+		text = []byte{} // distinguish an empty file from no file
 	}
 	return text, err
 }

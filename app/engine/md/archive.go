@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Archive stores numbers or restores them, in the order of the calls: it appends them to bytes, or
-// reads them back, eight bytes for a number of any type. One method of a type, Archive, describes
-// both directions, so that they cannot differ.
+// Archive saves or restores numbers in the order of the calls. It appends them to a byte
+// slice or reads them back, with eight bytes per number of any type. A type describes
+// both directions in one method, Archive, so that they cannot diverge.
 type Archive struct {
-	bytes   []byte // written so far, or left to read
+	bytes   []byte // written so far, or remaining to read
 	reading bool
-	short   bool // more was read than there were bytes
+	short   bool // a read exceeded the remaining bytes
 }
 
-// Storing returns an archive that stores behind some bytes.
-func Storing(behind []byte) *Archive { return &Archive{bytes: behind} }
+// NewArchive returns an archive that appends to behind.
+func NewArchive(behind []byte) *Archive { return &Archive{bytes: behind} }
 
-// Restoring returns an archive that restores what was stored.
-func Restoring(stored []byte) *Archive { return &Archive{bytes: stored, reading: true} }
+// OpenArchive returns an archive that restores stored data.
+func OpenArchive(stored []byte) *Archive { return &Archive{bytes: stored, reading: true} }
 
 func (a *Archive) next(v uint64) uint64 {
 	switch {
@@ -35,32 +35,32 @@ func (a *Archive) next(v uint64) uint64 {
 	return v
 }
 
-// Integer, like the other methods, does not touch v when it stores: others may be
-// reading it.
+// Integer saves or restores an int64. Like the other methods, it does not write to v when
+// saving, because other goroutines might be reading it.
 func (a *Archive) Integer(v *int64) {
 	if w := a.next(uint64(*v)); a.reading {
 		*v = int64(w)
 	}
 }
 
-// Float is for a float64.
+// Float saves or restores a float64.
 func (a *Archive) Float(v *float64) {
 	if w := a.next(math.Float64bits(*v)); a.reading {
 		*v = math.Float64frombits(w)
 	}
 }
 
-// Word is for an unsigned integer.
+// Word saves or restores a uint64.
 func (a *Archive) Word(v *uint64) {
 	if w := a.next(*v); a.reading {
 		*v = w
 	}
 }
 
-// Duration is for a duration.
+// Duration saves or restores a duration.
 func (a *Archive) Duration(v *time.Duration) { a.Integer((*int64)(v)) }
 
-// Flag is for a boolean.
+// Flag saves or restores a Boolean.
 func (a *Archive) Flag(v *bool) {
 	set := int64(0)
 	if *v {
@@ -71,7 +71,7 @@ func (a *Archive) Flag(v *bool) {
 	}
 }
 
-// Text is for a slice of any length, which is stored too.
+// Text saves or restores a byte slice with its length.
 func (a *Archive) Text(v *[]byte) {
 	n := int64(len(*v))
 	a.Integer(&n)
@@ -86,10 +86,10 @@ func (a *Archive) Text(v *[]byte) {
 	}
 }
 
-// Bytes is what was stored, behind the bytes that were there.
+// Bytes returns the initial bytes followed by the saved data.
 func (a *Archive) Bytes() []byte { return a.bytes }
 
-// vectors stores or restores the components of vectors.
+// vectors saves or restores vectors of known number.
 func (a *Archive) vectors(v []Vec) {
 	for i := range v {
 		a.Float(&v[i].X)
@@ -101,5 +101,5 @@ func (a *Archive) vectors(v []Vec) {
 // Reading reports whether the archive restores.
 func (a *Archive) Reading() bool { return a.reading }
 
-// Whole reports whether all of what was stored was restored, and no more.
-func (a *Archive) Whole() bool { return !a.short && len(a.bytes) == 0 }
+// Complete reports whether exactly all stored data was restored.
+func (a *Archive) Complete() bool { return !a.short && len(a.bytes) == 0 }

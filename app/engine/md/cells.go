@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// cells sort groups spatially: by cell along one edge of the box, by row of cells along
-// another edge, and by layer of rows along the longest. The rank of a group is its number
-// in this order.
+// cells is a cell list of groups. It sorts groups by cell along one edge of the box, by
+// row of cells along another edge, and by layer of rows along the longest. The rank of a
+// group is its index in this order.
 type cells struct {
-	axes  [3]int     // of the box, the longest edge last
-	box   [3]float64 // nm, in this order, as all that follows
-	count [3]int     // of cells along each edge
+	axes  [3]int     // of the box, longest edge last
+	box   [3]float64 // nm, in the order of axes, like the fields below
+	count [3]int     // cells along each edge
 	edge  [3]float64 // nm
 	start []int32    // first rank in each cell
 	order []int32    // groups by rank
-	kin   []int32    // by rank, see domains.kinOf
+	kinds []int32    // by rank, see domains.kinOf
 
 	// Bounding spheres of the groups by rank, padded for the vector loop.
-	centre [3][]float32
-	radius []float32
-	most   float64 // nm, largest radius
+	centre    [3][]float32
+	radius    []float32
+	maxRadius float64 // nm, largest radius
 }
 
-// wantedCell is about the edge of a cell in nm.
+// wantedCell is the approximate cell edge in nm.
 const wantedCell = 1.8
 
-// newCells returns cells of a box.
+// newCells returns empty cells for a box.
 func newCells(box Vec) cells {
 	c := cells{axes: [3]int{0, 1, 2}}
 	slices.SortStableFunc(c.axes[:], func(a, b int) int { return cmp.Compare(box.along(a), box.along(b)) })
@@ -40,7 +40,7 @@ func newCells(box Vec) cells {
 	return c
 }
 
-// along is a coordinate.
+// along returns the coordinate along an axis.
 func (v Vec) along(axis int) float64 {
 	switch axis {
 	case 0:
@@ -51,14 +51,14 @@ func (v Vec) along(axis int) float64 {
 	return v.Z
 }
 
-// sortGroups sorts the groups at some places.
-func (c *cells) sortGroups(spots []spot, kinOf func(group int32) int32) {
+// sortGroups assigns the groups at spots to cells.
+func (c *cells) sortGroups(spots []groupSphere, kinOf func(group int32) int32) {
 	clear(c.start)
-	c.most = 0
+	c.maxRadius = 0
 	in := make([]int32, len(spots))
 	for k := range spots {
 		s := &spots[k]
-		c.most = max(c.most, s.radius)
+		c.maxRadius = max(c.maxRadius, s.radius)
 		in[k] = c.cellOf(s.centre)
 		c.start[in[k]+1]++
 	}
@@ -67,7 +67,7 @@ func (c *cells) sortGroups(spots []spot, kinOf func(group int32) int32) {
 	}
 	n := len(spots)
 	if c.order == nil {
-		c.order, c.kin = make([]int32, n), make([]int32, n)
+		c.order, c.kinds = make([]int32, n), make([]int32, n)
 		c.radius = make([]float32, n+ballsAtOnce)
 		for axis := range c.centre {
 			c.centre[axis] = make([]float32, n+ballsAtOnce)
@@ -77,7 +77,7 @@ func (c *cells) sortGroups(spots []spot, kinOf func(group int32) int32) {
 	for k := range spots {
 		rank := at[in[k]]
 		at[in[k]]++
-		c.order[rank], c.kin[rank] = int32(k), kinOf(int32(k))
+		c.order[rank], c.kinds[rank] = int32(k), kinOf(int32(k))
 		c.radius[rank] = float32(spots[k].radius)
 		for place, axis := range c.axes {
 			c.centre[place][rank] = float32(spots[k].centre.along(axis))
@@ -85,24 +85,24 @@ func (c *cells) sortGroups(spots []spot, kinOf func(group int32) int32) {
 	}
 }
 
-// cellOf is the number of the cell of a place in the box.
+// cellOf returns the index of the cell that contains a position in the box.
 func (c *cells) cellOf(at Vec) int32 {
 	cell := 0
 	for k := 2; k >= 0; k-- {
-		// Rounding may have put a place on the far edge.
+		// Rounding can put a position on the far edge.
 		cell = cell*c.count[k] + max(0, min(c.count[k]-1, int(at.along(c.axes[k])/c.edge[k])))
 	}
 	return int32(cell)
 }
 
-// run is groups of ranks from one to before another, moved by edges of the box.
+// run is a range of ranks, from inclusive to exclusive, shifted by box edges.
 type run struct {
 	from, to int32
-	edges    [3]int // how many of each
+	edges    [3]int // number of box edges along each axis
 }
 
-// near appends the runs that hold all groups that come within a distance of a place in the
-// box, and others.
+// near appends runs that contain at least all groups within a distance of a position in
+// the box.
 func (c *cells) near(at Vec, distance float64, runs []run) []run {
 	var p [3]float64
 	for k, axis := range c.axes {
@@ -132,10 +132,11 @@ func (c *cells) near(at Vec, distance float64, runs []run) []run {
 	return runs
 }
 
-// low is the number of the cell of a coordinate, which may be outside of the box.
+// low returns the index of the cell that contains a coordinate; it can be outside the
+// box.
 func (c *cells) low(k int, v float64) int { return int(math.Floor(v / c.edge[k])) }
 
-// shift is what edges of the box add to positions.
+// shift returns the displacement by box edges.
 func (c *cells) shift(edges [3]int) Vec {
 	var v [3]float64
 	for k, axis := range c.axes {
@@ -144,11 +145,11 @@ func (c *cells) shift(edges [3]int) Vec {
 	return Vec{v[0], v[1], v[2]}
 }
 
-// outside is how far a coordinate is from an interval.
+// outside returns the distance of a coordinate from an interval.
 func outside(v, low, length float64) float64 { return max(0, low-v, v-low-length) }
 
-// wrapped returns the cell that a number outside of the box stands for, and how many
-// boxes away it is.
+// wrapped returns the cell in the box that corresponds to a cell index outside, and how
+// many boxes away it is.
 func wrapped(cell, count int) (in, boxes int) {
 	in = cell % count
 	if in < 0 {
@@ -157,11 +158,11 @@ func wrapped(cell, count int) (in, boxes int) {
 	return in, (cell - in) / count
 }
 
-// ballsAtOnce is how many the vector loop looks at.
+// ballsAtOnce is the number of bounding spheres that the vector loop processes at once.
 const ballsAtOnce = 8
 
-// portableTouching appends the ranks of a run whose balls come within a distance of a
-// place.
+// portableTouching appends the ranks of a run whose bounding spheres are within a
+// distance of a position.
 func (c *cells) portableTouching(r run, at [3]float32, distance float32, to []int32) []int32 {
 	for k := r.from; k < r.to; k++ {
 		x, y, z := c.centre[0][k]-at[0], c.centre[1][k]-at[1], c.centre[2][k]-at[2]
@@ -172,7 +173,7 @@ func (c *cells) portableTouching(r run, at [3]float32, distance float32, to []in
 	return to
 }
 
-// float32s are the coordinates of a place.
+// float32s returns the coordinates of a position, in the order of axes.
 func (c *cells) float32s(at Vec) (v [3]float32) {
 	for k, axis := range c.axes {
 		v[k] = float32(at.along(axis))

@@ -8,23 +8,23 @@ import (
 	"molrun/app/test/enginetest"
 )
 
-// subject is a chain in an environment.
+// subject is a chain under given conditions.
 type subject struct {
 	what       string
 	sequence   string
 	conditions Conditions
-	rg         float64 // nm, from a million steps by another implementation; 0 if not known
+	rg         float64 // nm, from a million steps with another implementation; 0 if unknown
 }
 
-// The environment of a chain, and the order of its charges, change its size in the
-// direction known from experiment. Small chains show that in little time; at length, proteins
-// are compared with sizes from another implementation.
+// Conditions and charge patterning change the size of a chain in the direction known from
+// experiment. Small chains show that quickly; the long tests compare proteins with sizes
+// from another implementation.
 func TestSizeFollowsConditions(t *testing.T) {
 	t.Parallel()
 	type comparison struct {
 		name      string
 		steps     int
-		tolerance float64 // nm: the error of the other implementation's run
+		tolerance float64 // nm, error of the other implementation's run
 		chains    []subject
 	}
 	steps := enginetest.Length(3000, 100_000, 1_000_000)
@@ -69,8 +69,8 @@ func TestSizeFollowsConditions(t *testing.T) {
 	}
 }
 
-// checkShrinks checks that each chain is clearly smaller than the one before, and
-// has the known size within a tolerance and its own error.
+// checkShrinks checks that each chain is clearly smaller than the previous one, and has
+// the known size within the tolerance and its own error.
 func checkShrinks(t *testing.T, chains []subject, steps int, tolerance float64) {
 	t.Helper()
 	var before *Estimate
@@ -88,7 +88,7 @@ func checkShrinks(t *testing.T, chains []subject, steps int, tolerance float64) 
 	}
 }
 
-// meanRg runs a chain and leaves out the first tenth.
+// meanRg returns the mean Rg of a run without its first tenth.
 func meanRg(t *testing.T, c subject, steps int) Estimate {
 	t.Helper()
 	d := started(t, NewModel(c.sequence, c.conditions))

@@ -7,10 +7,10 @@ import (
 	"molrun/app/test/enginetest"
 )
 
-// denseBeads is how many beads a nm³ of the dense phase of slabProtein has.
+// denseBeads is the number of beads per nm³ in the dense phase of slabProtein.
 const denseBeads = 2.53
 
-// slabProtein condenses strongly: P12035_1_202.
+// slabProtein returns the model of P12035_1_202, which condenses strongly.
 func slabProtein(t testing.TB) *Model {
 	t.Helper()
 	for _, p := range enginetest.Coexistences(t) {
@@ -22,8 +22,8 @@ func slabProtein(t testing.TB) *Model {
 	return nil
 }
 
-// dense fills a periodic box of a width with chains at the density of the dense phase: they are packed more
-// loosely, and then the box shrinks along z by a little at a time.
+// dense fills a periodic box of the given width with chains at the density of the dense
+// phase: it packs them more loosely, then shrinks the box along z in small steps.
 func dense(t testing.TB, model *Model, copies int, wide float64) (x []Vec, height float64) {
 	t.Helper()
 	const packed, shrink, relax = 1.6, 0.99, 20
@@ -42,7 +42,8 @@ func dense(t testing.TB, model *Model, copies int, wide float64) (x []Vec, heigh
 	return d.x, height
 }
 
-// lower moves whole chains towards z = 0 by a part of the height of their middle.
+// lower shifts whole chains towards z = 0 by a fraction of the z coordinate of their
+// center.
 func lower(m *Mixture, x []Vec, part float64) {
 	for chain := range m.Chains() {
 		of := PartOf(m, x, chain)
@@ -56,14 +57,14 @@ func lower(m *Mixture, x []Vec, part float64) {
 	}
 }
 
-// slabOf returns a slab of copies of a protein, 15 nm wide and in a box of 150 nm for 100 copies, as the
-// published ones: equal boxes of the dense phase on each other. It is in the middle of the box, where LAMMPS
-// divides the box between two processes.
+// slabOf returns a slab of copies of a protein. For 100 copies it is 15 nm wide in a box
+// of 150 nm, like the published ones. It is stacked from equal boxes of the dense phase,
+// in the middle of the box, where LAMMPS splits the box between two processes.
 func slabOf(t testing.TB, copies, cores int) *Motion {
 	t.Helper()
 	model, wide, cell := slabProtein(t), 15., 25
 	damped := *model
-	damped.Friction = 2 // takes away the heat of all that overlaps at first
+	damped.Friction = 2 // dissipates the heat of the initial overlaps
 	if copies%cell != 0 {
 		wide, cell = 9, copies
 	}
@@ -88,7 +89,7 @@ func slabOf(t testing.TB, copies, cores int) *Motion {
 // with returns the same slab with another number of workers.
 func (d *Motion) with(t testing.TB, cores int) *Motion {
 	t.Helper()
-	state := Storing(nil)
+	state := NewArchive(nil)
 	d.Archive(state)
 	return resumed(t, d.mix, state, cores)
 }

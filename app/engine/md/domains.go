@@ -6,88 +6,90 @@ import (
 )
 
 // Domains divide the beads of a mixture, or its charged ones, among tasks that compute
-// forces at the same time. The inner loops take quads of consecutive beads of one chain;
-// a domain owns quads that are near each other along the longest edge of the box, and has
-// copies, its halo, of those that they interact with and that another domain owns or that
-// lie across the boundary. A pair of quads belongs to one domain alone. The force on a
-// bead is the sum over the copies of its quad, in the order of the domains, so that it
-// depends on the positions and on when the lists were built, but not on who computed what.
+// forces concurrently. The inner loops process quads of consecutive beads of one chain. A
+// domain owns quads that are close to each other along the longest edge of the box. It
+// has copies, its halo, of the quads that interact with these and that another domain
+// owns or that lie across the periodic boundary. Each pair of quads belongs to exactly
+// one domain. The force on a bead is the sum over the copies of its quad, in the order of
+// the domains, so it depends on the positions and on when the lists were built, but not
+// on which worker computed what.
 //
-// Lists reach beyond the cutoff by outerSkin and hold for some tens of steps. Between two
-// builds, they are pruned every few steps to what is within the cutoff and innerSkin. That
-// leaves out pairs whose force is zero and changes no bit of a result.
+// Neighbor lists extend beyond the cutoff by outerSkin and are valid for some tens of
+// steps. Between two builds, they are pruned every few steps to pairs within the cutoff
+// and innerSkin. Pruning removes only pairs whose force is zero and changes no bit of a
+// result.
 const (
 	outerSkin = 0.7 // nm
 	innerSkin = 0.1 // nm
 
-	// A domain that is larger has a smaller part of copies; more domains occupy more
-	// processors.
-	quadsOfDomain = 640 // about as many are owned by one, in large systems
-	leastQuads    = 200 // in small ones
-	fewDomains    = 12  // from which on they become larger instead of more
+	// Larger domains have a smaller fraction of copies; more domains use more processors.
+	quadsOfDomain = 640 // approximate number owned by a domain in large systems
+	leastQuads    = 200 // in small systems
+	fewDomains    = 12  // above this number, domains get larger instead
 	mostDomains   = 64
 )
 
-// domains are all of one kind of pairs.
+// domains are all domains for one kind of interaction.
 type domains struct {
-	cutoff  float64      // nm
-	reach   float64      // nm, cutoff and outerSkin
-	groups  []group      // quads, chain after chain
-	params  []parameters // of each group
-	ofChain []int32      // first group of each chain, and the number of groups in the end
-	spots   []spot       // where each group was when the lists were built
+	cutoff  float64       // nm
+	reach   float64       // nm, cutoff plus outerSkin
+	groups  []group       // quads, in the order of chains
+	params  []parameters  // by group
+	ofChain []int32       // index of the first group of each chain, then the number of groups
+	spots   []groupSphere // position of each group when the lists were built
 	cells   cells
-	domain  []domain   // tasks
-	copies  []copyOf   // of each group, group after group
-	start   []int32    // first copy of each group, and the number of copies in the end
-	search  []searcher // of each worker
+	domain  []domain   // one per task
+	copies  []copyOf   // sorted by group
+	start   []int32    // index of the first copy of each group, then the number of copies
+	search  []searcher // per worker
 }
 
-// group is the beads of a quad.
+// group is the identity of the beads of a quad.
 type group struct {
-	beads [quadSize]int32 // numbers within the chain
+	beads [quadSize]int32 // indexes within the chain
 	chain int32
-	used  int8 // lanes
+	used  int8 // number of lanes
 }
 
-// parameters are the force parameters of a quad (see quad). They are kept apart from groups, which every step
-// reads in full: only building the lists needs them.
+// parameters are the force parameters of a quad (see quad). They are separate from
+// groups, which every step reads in full, because only list building needs them.
 type parameters struct{ p, q [quadSize]float64 }
 
-// spot is where a group was: a ball around its beads, moved into the box as one.
-type spot struct {
+// groupSphere is the position of a group: the bounding sphere of its beads, wrapped into the box
+// as a whole.
+type groupSphere struct {
 	ball
-	moved Vec // what was subtracted from the positions
+	moved Vec // subtracted from the positions to wrap
 }
 
-// copyOf is a place where the inner loops find a quad.
+// copyOf is the location of a quad for the inner loops.
 type copyOf struct{ domain, local int32 }
 
-// origin is where the positions of a quad come from.
+// origin is the source of the positions of a quad.
 type origin struct {
-	beads [quadSize]int32 // of the mixture
+	beads [quadSize]int32 // indexes in the mixture
 	shift fineVec         // to add
 }
 
-// domain is quads, the owned ones first, and the pairs that it computes.
+// domain is a set of quads, owned ones first, with the list of pairs that it computes.
 type domain struct {
 	pairList
-	near  pairList // the part of it that is within reach for the next few steps
+	near  pairList // subset of pairList within reach for the next few steps
 	quads []quad32
-	from  []origin // of each quad
+	from  []origin // per quad
 	halo  []image  // groups that follow the owned ones
 	own   []int32  // groups
-	first int32    // rank of the first one
+	first int32    // rank of the first owned group
 }
 
-// image is a group, given by its rank, moved by edges of the box.
+// image is a periodic image of a group, given by its rank and shift.
 type image struct {
 	rank  int32
 	shift Vec
 }
 
-// newDomains takes the numbers of the beads that interact, within each chain, and the
-// parameters of a bead of a chain.
+// newDomains divides a mixture. beadsOf returns the indexes of the interacting beads of a
+// chain, and parametersOf the parameters of a bead.
 func newDomains(m *Mixture, cutoff float64, beadsOf func(*Model) []int32, parametersOf func(m *Model, bead int) (p, q float64)) *domains {
 	d := &domains{cutoff: cutoff, reach: cutoff + outerSkin, cells: newCells(m.Box), ofChain: []int32{0}}
 	for chain, model := range m.model {
@@ -105,13 +107,13 @@ func newDomains(m *Mixture, cutoff float64, beadsOf func(*Model) []int32, parame
 		d.ofChain = append(d.ofChain, int32(len(d.groups)))
 	}
 	n := len(d.groups)
-	d.spots = make([]spot, n)
+	d.spots = make([]groupSphere, n)
 	d.start = make([]int32, n+1)
 	d.domain = make([]domain, domainsFor(n))
 	return d
 }
 
-// domainsFor is the number of domains for a number of groups.
+// domainsFor returns the number of domains for a number of groups.
 func domainsFor(groups int) int {
 	if groups == 0 {
 		return 0
@@ -119,12 +121,12 @@ func domainsFor(groups int) int {
 	return max(1, min(mostDomains, max(groups/quadsOfDomain, min(fewDomains, groups/leastQuads))))
 }
 
-// groupsOf divides beads of a chain into groups.
+// groupsOf divides the beads of a chain into groups.
 func groupsOf(beads []int32) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
 		for first := 0; first < len(beads); {
 			last := first + 1
-			for last < len(beads) && last-first < quadSize && beads[last]-beads[first] <= mostApart {
+			for last < len(beads) && last-first < quadSize && beads[last]-beads[first] <= maxGroupSpan {
 				last++
 			}
 			if !yield(beads[first:last]) {
@@ -135,7 +137,7 @@ func groupsOf(beads []int32) iter.Seq[[]int32] {
 	}
 }
 
-// build makes lists for positions of all beads, which are given in both units.
+// build builds the lists for the positions of all beads, given in both units.
 func (d *domains) build(m *Mixture, x []Vec, fine []fineVec, team *Team) {
 	if len(d.groups) == 0 {
 		return
@@ -158,15 +160,15 @@ func (d *domains) build(m *Mixture, x []Vec, fine []fineVec, team *Team) {
 		domain := &d.domain[task]
 		d.search[worker].findPairs(m, d, domain)
 		domain.placeBeads(fine)
-		domain.shorten(&domain.near, d.reach)
+		domain.pruneTo(&domain.near, d.reach)
 		domain.pairList, domain.near = domain.near, domain.pairList
 	})
 	d.listCopies()
 }
 
-// locate returns where a group is.
-func (d *domains) locate(m *Mixture, x []Vec, k int) spot {
-	g, s := &d.groups[k], spot{}
+// locate returns the spot of a group.
+func (d *domains) locate(m *Mixture, x []Vec, k int) groupSphere {
+	g, s := &d.groups[k], groupSphere{}
 	of := PartOf(m, x, int(g.chain))
 	for lane := range int(g.used) {
 		s.centre = s.centre.AddScaled(1/float64(g.used), of[g.beads[lane]])
@@ -179,7 +181,7 @@ func (d *domains) locate(m *Mixture, x []Vec, k int) spot {
 	return s
 }
 
-// listCopies finds for each group where its quads are.
+// listCopies lists the copies of each group.
 func (d *domains) listCopies() {
 	clear(d.start)
 	for k := range d.domain {
@@ -211,8 +213,8 @@ func (d *domains) listCopies() {
 	}
 }
 
-// placeBeads copies positions of all beads, in units of fine, to the quads of a task, and clears
-// their forces.
+// placeBeads copies the positions of all beads, in units of fine, to the quads of a
+// domain, and clears their forces.
 func (domain *domain) placeBeads(x []fineVec) {
 	for local := range domain.quads {
 		q, from := &domain.quads[local], &domain.from[local]
@@ -224,9 +226,10 @@ func (domain *domain) placeBeads(x []fineVec) {
 	}
 }
 
-// fetch brings the forces on a chain's beads into the cache, many at a time. Where they are
-// is without order, and one after the other they would be waited for. The sum has no meaning.
-func (d *domains) fetch(chain int) (sum float32) {
+// prefetchForces prefetches the forces on a chain's beads into the cache. Their addresses
+// are scattered, and loading them one at a time would stall on each. The sum has no
+// meaning; it only forces the loads.
+func (d *domains) prefetchForces(chain int) (sum float32) {
 	from, to := d.start[d.ofChain[chain]], d.start[d.ofChain[chain+1]]
 	for _, c := range d.copies[from:to] {
 		sum += d.domain[c.domain].quads[c.local].fx[0]
@@ -234,7 +237,7 @@ func (d *domains) fetch(chain int) (sum float32) {
 	return sum
 }
 
-// addForces adds the forces on a chain's beads.
+// addForces adds the forces on a chain's beads to to.
 func (d *domains) addForces(chain int, to []Vec) {
 	for k := d.ofChain[chain]; k < d.ofChain[chain+1]; k++ {
 		g := &d.groups[k]
@@ -249,20 +252,20 @@ func (d *domains) addForces(chain int, to []Vec) {
 		}
 		for lane := range int(g.used) {
 			f := &to[g.beads[lane]]
-			f.X += fine * fx[lane]
-			f.Y += fine * fy[lane]
-			f.Z += fine * fz[lane]
+			f.X += positionUnit * fx[lane]
+			f.Y += positionUnit * fy[lane]
+			f.Z += positionUnit * fz[lane]
 		}
 	}
 }
 
-// shorten writes the part of the list that is within reach for the placed positions to
-// another one.
-func (domain *domain) shorten(to *pairList, reach float64) {
+// pruneTo writes the part of the list that is within reach, for the placed positions, to
+// another list.
+func (domain *domain) pruneTo(to *pairList, reach float64) {
 	prune(domain.quads, &domain.pairList, to, float32(reach*reach))
 }
 
-// bonded reports whether two lanes of groups hold beads that are bonded to each other.
+// bonded reports whether the beads in two lanes are bonded to each other.
 func (d *domains) bonded(a, b *group, i, j int) bool {
 	if a.chain != b.chain {
 		return false
@@ -271,7 +274,7 @@ func (d *domains) bonded(a, b *group, i, j int) bool {
 	return apart == 1 || apart == -1
 }
 
-// kinOf returns a number that groups share if some of their pairs might not be valid.
+// kinOf returns a number that two groups share if some of their pairs might not be valid.
 func (d *domains) kinOf(k int32) int32 {
 	if d.groups[k].used < quadSize {
 		return someLanes
@@ -279,11 +282,12 @@ func (d *domains) kinOf(k int32) int32 {
 	return d.groups[k].chain
 }
 
-// someLanes is for groups with unused lanes, which are in no pair of which all are valid.
+// someLanes is the result of kinOf for groups with unused lanes; none of their tiles has
+// only valid pairs.
 const someLanes = -1
 
-// validPairs returns the pairs of a group and another, or an image of either, without
-// bonded ones and unused lanes. Those within one group count once.
+// validPairs returns the pairs between a group and another group or periodic image,
+// without bonded pairs and unused lanes. Pairs within one group count once.
 func (d *domains) validPairs(k, l int32, same bool) uint16 {
 	a, b := &d.groups[k], &d.groups[l]
 	var pairs uint16

@@ -5,27 +5,27 @@ import (
 	"math/rand/v2"
 )
 
-// TimeStep is the length of a step in ps.
+// TimeStep is the integration time step in ps.
 const TimeStep = 0.01
 
-// Dynamics moves one chain by the middle Langevin scheme (Zhang et al., J. Phys.
-// Chem. A 2019, 123, 6056). Its state is the number of steps, positions,
-// velocities and the random numbers: forces follow from the positions, and
-// neighbour lists do not influence results.
+// Dynamics integrates one chain with the middle Langevin scheme (Zhang et al., J. Phys.
+// Chem. A 2019, 123, 6056). Its state is the step number, positions, velocities and the
+// random number generator: forces follow from the positions, and neighbor lists do not
+// influence results.
 type Dynamics struct {
 	model  *Model
-	x      []Vec // nm, never wrapped or recentred
+	x      []Vec // nm, never wrapped or recentered
 	v      []Vec // nm/ps, at half steps
 	source *Random
-	step   int64 // steps done
+	step   int64 // completed steps
 
 	field  *field
 	bath   thermostat
-	random []float64 // of one step: x, y, z of the first bead and so on
+	random []float64 // for one step: x, y, z of the first bead and so on
 }
 
-// NewDynamics returns a chain without positions and velocities. They come from
-// Start or, followed by Resume, from Archive.
+// NewDynamics returns a chain without positions and velocities. Set them with Start, or
+// with Archive followed by Resume.
 func NewDynamics(m *Model, source *Random) *Dynamics {
 	d := &Dynamics{model: m, source: source, field: newField(m), bath: newThermostat(m, m.Friction)}
 	d.x = make([]Vec, m.Size())
@@ -34,8 +34,8 @@ func NewDynamics(m *Model, source *Random) *Dynamics {
 	return d
 }
 
-// Start draws a self-avoiding conformation, bonds and velocities of the temperature. It
-// returns an error like that of Advance.
+// Start generates a self-avoiding conformation with bond lengths and velocities at the
+// temperature. It returns the same errors as Advance.
 func (d *Dynamics) Start() error {
 	m := d.model
 	rng := rand.New(d.source)
@@ -45,7 +45,7 @@ func (d *Dynamics) Start() error {
 	return d.Resume()
 }
 
-// Archive stores or restores the state.
+// Archive saves or restores the state.
 func (d *Dynamics) Archive(a *Archive) {
 	a.Integer(&d.step)
 	a.vectors(d.x)
@@ -53,12 +53,12 @@ func (d *Dynamics) Archive(a *Archive) {
 	d.source.archive(a)
 }
 
-// Resume computes the forces that the first step after a restored state needs. It
-// returns an error like that of Advance.
+// Resume computes the forces for the first step after a restore. It returns the same
+// errors as Advance.
 func (d *Dynamics) Resume() error { return d.checkBonds(d.field.compute(d.x)) }
 
 // Advance computes n steps. It returns an error if a bond breaks, which a correct
-// integrator never does; the chain is of no use afterwards.
+// integrator never causes; the chain is unusable afterwards.
 func (d *Dynamics) Advance(n int) error {
 	for range n {
 		d.moveBeads()
@@ -70,7 +70,7 @@ func (d *Dynamics) Advance(n int) error {
 	return nil
 }
 
-// moveBeads is one step of the integrator, with the forces of the present positions.
+// moveBeads performs one integration step with the forces of the current positions.
 func (d *Dynamics) moveBeads() {
 	d.source.normals(d.random)
 	x, v, quads := d.x, d.v[:len(d.x)], d.field.beads
@@ -88,22 +88,22 @@ func (d *Dynamics) checkBonds(bead int) error {
 		"this should not happen, please report it with these settings", d.step, bead+1, bead+2)
 }
 
-// Release frees what only Advance and PotentialEnergy need: neither may be called
-// afterwards.
+// Release frees memory needed only by Advance and PotentialEnergy, neither of which can
+// be called afterwards.
 func (d *Dynamics) Release() { d.field = nil }
 
-// Step returns the number of steps done.
+// Step returns the number of completed steps.
 func (d *Dynamics) Step() int64 { return d.step }
 
-// Positions returns one position per bead, in nm. They are neither centred nor
-// copied: the caller must not change them, and Advance does.
+// Positions returns one position per bead, in nm. They are neither centered nor copied:
+// the caller must not modify them, and Advance changes them.
 func (d *Dynamics) Positions() []Vec { return d.x }
 
-// PotentialEnergy returns the energy of the present positions, in kJ/mol.
+// PotentialEnergy returns the energy of the current positions, in kJ/mol.
 func (d *Dynamics) PotentialEnergy() float64 { return d.field.energy(d.x).total() }
 
-// Temperature returns the kinetic temperature in K, with three degrees of freedom
-// per bead: nothing is constrained.
+// Temperature returns the kinetic temperature in K, with three degrees of freedom per
+// bead because nothing is constrained.
 func (d *Dynamics) Temperature() float64 {
 	twice := 0.0
 	for i := range d.v {

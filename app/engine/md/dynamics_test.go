@@ -98,9 +98,9 @@ func withoutFriction(t *testing.T, d *Dynamics, step float64, samples int) energ
 	return energyOverTime{energy.sd(), slope / spread}
 }
 
-// inHalfSteps returns a chain that moves like d with half the time step: its beads
-// are four times as heavy and half as fast, so a step adds dt F/4m to v/2 and
-// dt v/2 to x. Its energies are those of d.
+// inHalfSteps returns a chain that moves like d with half the time step: its beads have
+// four times the mass and half the velocity, so a step adds dt F/4m to v/2 and dt v/2 to
+// x. Its energies equal those of d.
 func inHalfSteps(t *testing.T, d *Dynamics) *Dynamics {
 	t.Helper()
 	heavy := *d.model
@@ -119,17 +119,16 @@ func inHalfSteps(t *testing.T, d *Dynamics) *Dynamics {
 	return h
 }
 
-// Without friction the total energy is conserved: it does not drift, and it
-// fluctuates only as a second-order scheme does, a fourth as much with half the
-// time step.
+// Without friction the total energy is conserved: it does not drift, and its fluctuations
+// are those of a second-order scheme, a quarter as large with half the time step.
 func TestEnergyConservation(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
-		samples int // of every tenth step
+		samples int // taken every tenth step
 	}{
-		{"Hst5", enginetest.Length(1000, 10_000, 40_000)}, // at length 4 ns
-		{"DSS1", enginetest.Length(100, 1000, 30_000)},    // at length 3 ns
+		{"Hst5", enginetest.Length(1000, 10_000, 40_000)}, // 4 ns in the longest tests
+		{"DSS1", enginetest.Length(100, 1000, 30_000)},    // 3 ns in the longest tests
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,7 +144,7 @@ func TestEnergyConservation(t *testing.T) {
 			if full.sd > 1e-3 {
 				t.Errorf("energy fluctuates by %.1e kT per degree of freedom", full.sd)
 			}
-			if tt.samples >= 10_000 { // over a shorter time, fluctuations look like a drift
+			if tt.samples >= 10_000 { // over a shorter time, fluctuations look like drift
 				checkSecondOrder(t, full, half)
 			}
 		})
@@ -173,8 +172,8 @@ func TestStartStructure(t *testing.T) {
 	}
 }
 
-// Chains start with the bonds and the kinetic energy of the temperature, and keep it: they are not a fifth
-// too cold until friction has warmed them up.
+// Chains start with the bond and kinetic energy of their temperature and keep it, rather
+// than starting a fifth too cold until friction has heated them.
 func TestChainsStartAtTheirTemperature(t *testing.T) {
 	t.Parallel()
 	m := referenceModel(t, "Hst5")
@@ -204,7 +203,7 @@ func checkWalk(t *testing.T, m *Model, x []Vec) {
 		enginetest.Near(t, "bond", x[i].Sub(x[i-1]).Norm(), bondLength, 6*math.Sqrt(m.kT/bondStiffness))
 		for j := 0; j < i-1; j++ {
 			apart := (residues[m.types[i]].sigma + residues[m.types[j]].sigma) / 2
-			if r := x[i].Sub(x[j]).Norm(); r < apart-0.1 { // each is moved a little
+			if r := x[i].Sub(x[j]).Norm(); r < apart-0.1 { // shake moves each bead a little
 				t.Errorf("beads %d and %d are %.3f nm apart, less than %.3f", j, i, r, apart)
 			}
 		}
@@ -221,7 +220,7 @@ func TestBrokenBondEndsTheRun(t *testing.T) {
 	must.Fail(t, "a run of broken bonds is resumed", d.Resume(), "residues 7 and 8")
 }
 
-// One step moves beads as the scheme says, worked out here in its textbook order: a
+// One step moves beads as defined by the scheme, computed here in its textbook order: a
 // whole kick, half a drift, friction and noise, half a drift.
 func TestOneStepFollowsTheScheme(t *testing.T) {
 	for _, friction := range []float64{0, 0.01, 5} {
@@ -233,7 +232,7 @@ func TestOneStepFollowsTheScheme(t *testing.T) {
 		noise := make([]float64, 3*m.Size())
 		random.normals(noise)
 		decay := math.Exp(-friction * 0.01)
-		_, forces := chainSums(m, d.x, m.screen)
+		_, forces := chainSums(m, d.x, m.debyeHueckel)
 		var x, v []Vec
 		for i := range d.x {
 			u := d.v[i].AddScaled(0.01/m.mass[i], forces[i])

@@ -2,11 +2,11 @@ package md
 
 import "math"
 
-// Exp is the exponential function with the same bits on every processor. That of package math uses
-// fused multiplication and addition where the processor has it, and is written anew for some
-// architectures: trajectories would differ between machines of one cluster. The method is that of
-// FreeBSD's e_exp.c, with an error of about one unit in the last place. The conversions to float64 keep
-// the compiler from fusing.
+// Exp is the exponential function with the same bits on every processor. Package math
+// uses fused multiply-add where available and separate implementations for some
+// architectures, so trajectories would differ between machines of one cluster. The
+// algorithm is that of FreeBSD's e_exp.c, with an error of about one unit in the last
+// place. The conversions to float64 keep the compiler from fusing operations.
 func Exp(x float64) float64 {
 	const (
 		ln2Hi  = 6.93147180369123816490e-01
@@ -38,5 +38,5 @@ func Exp(x float64) float64 {
 	return math.Ldexp(y, int(k))
 }
 
-// power is a positive number raised to a power, by Exp.
+// power returns base^exponent for a positive base, using Exp.
 func power(base, exponent float64) float64 { return Exp(exponent * math.Log(base)) }

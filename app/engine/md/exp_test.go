@@ -31,11 +31,12 @@ func TestExp(t *testing.T) {
 
 const printMotion = "MD_TEST_PRINT_MOTION"
 
-// motionSum is a number that changes with any bit of some numbers and of a short trajectory of a charged chain.
+// motionSum returns a checksum that depends on every bit of Exp over a range and of a
+// short trajectory of a charged chain.
 func motionSum(t *testing.T) string {
 	t.Helper()
 	sum := fnv.New64a()
-	add := func(v float64) { _ = binary.Write(sum, binary.LittleEndian, v) } // to a hash: cannot fail
+	add := func(v float64) { _ = binary.Write(sum, binary.LittleEndian, v) } // writing to a hash cannot fail
 	for x := -4.0; x < 4; x += 0.001 {
 		add(Exp(x))
 	}
@@ -50,8 +51,8 @@ func motionSum(t *testing.T) string {
 	return fmt.Sprintf("motion %x", sum.Sum64())
 }
 
-// Processors with and without fused multiplication, and those with fewer vector instructions, compute the
-// same bits.
+// Processors with and without fused multiply-add, and those with fewer vector
+// instructions, compute the same bits.
 func TestProcessorsGiveTheSameBits(t *testing.T) {
 	if os.Getenv(printMotion) != "" {
 		fmt.Println(motionSum(t))

@@ -2,20 +2,19 @@ package md
 
 import "math"
 
-// maxBond is the length in nm beyond which a bond counts as broken: the run has
-// failed.
+// maxBond is the length in nm above which a bond counts as broken and the run has failed.
 const maxBond = 1.0
 
-// field computes the forces on one chain. It adds them up in an order that does
-// not depend on the state of the neighbour lists.
+// field computes the forces on one chain. It sums them in an order that does not depend
+// on the state of the neighbor lists.
 type field struct {
-	model   *Model
-	beads   []quad  // the whole chain, and the forces on it
-	charges []quad  // the charged beads, and the Debye-Hückel forces on them
-	charged []int32 // their numbers
-	stick   *neighbours
-	screen  *neighbours
-	built   []Vec // positions when the lists were last built
+	model         *Model
+	beads         []quad  // the whole chain, with its forces
+	charges       []quad  // the charged beads, with their Debye–Hückel forces
+	charged       []int32 // indexes of the charged beads
+	ashbaughHatch *neighbours
+	debyeHueckel  *neighbours
+	built         []Vec // positions when the lists were last built
 }
 
 func newField(m *Model) *field {
@@ -25,19 +24,19 @@ func newField(m *Model) *field {
 			f.charged = append(f.charged, int32(i))
 		}
 		quad, lane := bead(f.beads, i)
-		quad.p[lane], quad.q[lane] = halfStick(m.types[i])
+		quad.p[lane], quad.q[lane] = halfAshbaughHatch(m.types[i])
 	}
 	f.charges = newQuads(len(f.charged))
 	for k, i := range f.charged {
 		quad, lane := bead(f.charges, k)
 		quad.p[lane], quad.q[lane] = m.lBkT*m.charge[i], m.charge[i]
 	}
-	f.stick = newNeighbours(stickCutoff, f.firstPartners())
-	f.screen = newNeighbours(chargeCutoff, f.firstCharges())
+	f.ashbaughHatch = newNeighbours(ashbaughHatchCutoff, f.firstPartners())
+	f.debyeHueckel = newNeighbours(chargeCutoff, f.firstCharges())
 	return f
 }
 
-// firstPartners returns, for each bead, the next but one.
+// firstPartners returns, for each bead, the index of the next but one.
 func (f *field) firstPartners() []int32 {
 	first := make([]int32, f.model.Size())
 	for i := range first {
@@ -46,8 +45,7 @@ func (f *field) firstPartners() []int32 {
 	return first
 }
 
-// firstCharges returns, for each charged bead, the next charged one that is not
-// bonded to it.
+// firstCharges returns, for each charged bead, the next charged bead not bonded to it.
 func (f *field) firstCharges() []int32 {
 	first := make([]int32, len(f.charged))
 	for k := range first {
@@ -59,8 +57,8 @@ func (f *field) firstCharges() []int32 {
 	return first
 }
 
-// compute finds the forces for the positions x. It returns the number of a bead
-// whose bond to the next is too long or NaN, or -1 if all is well.
+// compute computes the forces at the positions x. It returns the index of a bead whose
+// bond to the next is too long or NaN, or -1 if there is none.
 func (f *field) compute(x []Vec) int {
 	if bead := f.bonds(x); bead >= 0 {
 		return bead
@@ -68,11 +66,11 @@ func (f *field) compute(x []Vec) int {
 	f.placeCharges(x)
 	if f.moved(x) {
 		f.built = append(f.built[:0], x...)
-		f.stick.build(f.beads)
-		f.screen.build(f.charges)
+		f.ashbaughHatch.build(f.beads)
+		f.debyeHueckel.build(f.charges)
 	}
-	addStick(f.beads, &f.stick.pairList)
-	addScreen(f.charges, &f.screen.pairList, f.model.screen)
+	addAshbaughHatch(f.beads, &f.ashbaughHatch.pairList)
+	addDebyeHueckel(f.charges, &f.debyeHueckel.pairList, f.model.debyeHueckel)
 	for k, i := range f.charged {
 		to, lane := bead(f.beads, int(i))
 		from, at := bead(f.charges, k)
@@ -83,13 +81,13 @@ func (f *field) compute(x []Vec) int {
 	return -1
 }
 
-// force on a bead, as of the last call of compute, in kJ/mol/nm.
+// force returns the force on a bead from the last call of compute, in kJ/mol/nm.
 func (f *field) force(i int) Vec {
 	q, lane := bead(f.beads, i)
 	return q.force(lane)
 }
 
-// bonds copies the positions and sets the forces to those of the bonds.
+// bonds copies the positions and sets the forces to the bond forces.
 func (f *field) bonds(x []Vec) int {
 	var before Vec // force from the bond to the previous bead
 	for i := range x {
@@ -111,7 +109,7 @@ func (f *field) bonds(x []Vec) int {
 	return -1
 }
 
-// placeCharges copies the positions of charged beads and clears their forces.
+// placeCharges copies the positions of the charged beads and clears their forces.
 func (f *field) placeCharges(x []Vec) {
 	for k, i := range f.charged {
 		q, lane := bead(f.charges, k)
@@ -134,12 +132,13 @@ func (f *field) moved(x []Vec) bool {
 	return false
 }
 
-// energies are the parts of the potential energy, in kJ/mol.
-type energies struct{ bond, stick, screen float64 }
+// energies are the terms of the potential energy, in kJ/mol.
+type energies struct{ bond, ashbaughHatch, debyeHueckel float64 }
 
-func (e energies) total() float64 { return e.bond + e.stick + e.screen }
+func (e energies) total() float64 { return e.bond + e.ashbaughHatch + e.debyeHueckel }
 
-// energy evaluates the exact potentials for the positions last given to compute.
+// energy evaluates the exact potentials at x, which must be the positions last passed to
+// compute.
 func (f *field) energy(x []Vec) energies {
 	var e energies
 	m := f.model
@@ -147,12 +146,12 @@ func (f *field) energy(x []Vec) energies {
 		stretch := x[i].Sub(x[i+1]).Norm() - bondLength
 		e.bond += bondStiffness / 2 * stretch * stretch
 	}
-	for i, j := range f.stick.all() {
-		e.stick += m.stick[m.types[i]][m.types[j]].energy(x[i].Sub(x[j]).Norm2())
+	for i, j := range f.ashbaughHatch.all() {
+		e.ashbaughHatch += m.ashbaughHatch[m.types[i]][m.types[j]].energy(x[i].Sub(x[j]).Norm2())
 	}
-	for k, l := range f.screen.all() {
+	for k, l := range f.debyeHueckel.all() {
 		i, j := f.charged[k], f.charged[l]
-		e.screen += screenedEnergy(m.lBkT*m.charge[i]*m.charge[j], m.kappa, x[i].Sub(x[j]).Norm())
+		e.debyeHueckel += debyeHueckelEnergy(m.lBkT*m.charge[i]*m.charge[j], m.kappa, x[i].Sub(x[j]).Norm())
 	}
 	return e
 }

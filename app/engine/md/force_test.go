@@ -11,7 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// spiral is a conformation to compare numbers with: it winds up along z.
+// spiral returns a test conformation that winds along z.
 func spiral(n int) []Vec {
 	x := make([]Vec, n)
 	for i := range x {
@@ -21,16 +21,16 @@ func spiral(n int) []Vec {
 	return x
 }
 
-// The numbers come from two other implementations of the model, which agree in all
-// digits.
+// The reference values come from two other implementations of the model, which agree in
+// all digits.
 func TestEnergiesOfSpiral(t *testing.T) {
 	tests := []struct {
-		name                      string
-		charge, mass              float64
-		bond, stick, screen       float64
-		stickPairs, screenedPairs int
-		rg, ree                   float64
-		first                     *Vec
+		name                                  string
+		charge, mass                          float64
+		bond, ashbaughHatch, debyeHueckel     float64
+		ashbaughHatchPairs, debyeHueckelPairs int
+		rg, ree                               float64
+		first                                 *Vec
 	}{
 		{
 			"Hst5", 5.214574, 3036.30, 1.334431, -16.590786, 2.521065, 175, 110, 1.203701, 3.957732,
@@ -54,12 +54,12 @@ func TestEnergiesOfSpiral(t *testing.T) {
 			enginetest.Near(t, "mass", m.TotalMass(), tt.mass, 1e-6)
 			e := f.energy(x)
 			enginetest.Near(t, "bond energy", e.bond, tt.bond, 1e-5)
-			enginetest.Near(t, "Ashbaugh-Hatch energy", e.stick, tt.stick, 1e-5)
-			enginetest.Near(t, "Debye-Hückel energy", e.screen, tt.screen, 1e-5)
+			enginetest.Near(t, "Ashbaugh-Hatch energy", e.ashbaughHatch, tt.ashbaughHatch, 1e-5)
+			enginetest.Near(t, "Debye-Hückel energy", e.debyeHueckel, tt.debyeHueckel, 1e-5)
 			enginetest.Near(t, "Rg", m.GyrationRadius(x), tt.rg, 1e-6)
 			enginetest.Near(t, "end to end", EndToEnd(x), tt.ree, 1e-6)
-			must.Equal(t, "Ashbaugh-Hatch pairs", f.stick.pairsWithin(f.beads, stickCutoff), tt.stickPairs)
-			must.Equal(t, "Debye-Hückel pairs", f.screen.pairsWithin(f.charges, chargeCutoff), tt.screenedPairs)
+			must.Equal(t, "Ashbaugh-Hatch pairs", f.ashbaughHatch.pairsWithin(f.beads, ashbaughHatchCutoff), tt.ashbaughHatchPairs)
+			must.Equal(t, "Debye-Hückel pairs", f.debyeHueckel.pairsWithin(f.charges, chargeCutoff), tt.debyeHueckelPairs)
 			if tt.first != nil {
 				enginetest.Near(t, "force on bead 0", f.force(0).Sub(*tt.first).Norm(), 0, 1e-4)
 			}
@@ -89,7 +89,7 @@ func TestEnergiesAndForcesFollowTheFormulas(t *testing.T) {
 	}
 }
 
-// relativeDifference is the root mean square of a - b divided by that of b.
+// relativeDifference returns the root mean square of a - b divided by that of b.
 func relativeDifference(a, b []Vec) float64 {
 	var wrong, all float64
 	for i := range b {
@@ -101,7 +101,7 @@ func relativeDifference(a, b []Vec) float64 {
 
 func checkAgainstPlain(t *testing.T, d *Dynamics) {
 	t.Helper()
-	_, forces := chainSums(d.model, d.x, d.model.screen)
+	_, forces := chainSums(d.model, d.x, d.model.debyeHueckel)
 	for i, want := range forces {
 		if diff := d.field.force(i).Sub(want).Norm(); diff > 1e-9*(1+want.Norm()) {
 			t.Fatalf("step %d, bead %d: force %v, over all pairs %v", d.step, i, d.field.force(i), want)
@@ -118,7 +118,7 @@ func TestListsContainAllPairs(t *testing.T) {
 			advance(t, d, 1+rng.IntN(100))
 			checkAgainstPlain(t, d)
 		}
-		// A jump of one bead, by more than the skin.
+		// Move one bead by more than the skin.
 		last := len(d.x) - 1
 		d.x[last] = d.x[last-1].AddScaled(bondLength, direction(rng))
 		d.field.compute(d.x)
@@ -153,7 +153,7 @@ func TestComputeFindsBrokenBond(t *testing.T) {
 	}
 }
 
-// forces are those on all beads.
+// forces returns the forces on all beads.
 func (f *field) forces() []Vec {
 	all := make([]Vec, f.model.Size())
 	for i := range all {

@@ -2,31 +2,30 @@ package md
 
 import "math/bits"
 
-// The loops over pairs in Go, for any machine. The loops in assembly give the same
-// results to the last bit; a test compares them. The force on a bead is the sum
-// over its partners of lower numbers, in the order of these, minus a sum over
-// those of higher numbers, which is made for each lane first and then across the
-// lanes.
+// The pair loops in Go, for any machine. The assembly loops give bitwise equal results; a
+// test compares them. The force on a bead is the sum over its partners of lower index, in
+// order, minus a sum over those of higher index, which is accumulated per lane first and
+// then across the lanes.
 
-// lanes are sums of forces over the partners in each lane.
+// lanes are force sums over the partners in each lane.
 type lanes struct{ x, y, z [quadSize]float64 }
 
 func (s *lanes) total() Vec { return Vec{across(&s.x), across(&s.y), across(&s.z)} }
 
 func across(v *[quadSize]float64) float64 { return (v[0] + v[2]) + (v[1] + v[3]) }
 
-// portableStick adds Ashbaugh-Hatch forces.
-func portableStick(quads []quad, list *pairList) {
+// portableAshbaughHatch adds Ashbaugh–Hatch forces.
+func portableAshbaughHatch(quads []quad, list *pairList) {
 	list.interact(quads, func(a, b *quad, i, j int, r2 float64) float64 {
-		if r2 < stickCutoff*stickCutoff {
-			return stickForce(r2, a.p[i]+b.p[j], a.q[i]+b.q[j])
+		if r2 < ashbaughHatchCutoff*ashbaughHatchCutoff {
+			return ashbaughHatchForce(r2, a.p[i]+b.p[j], a.q[i]+b.q[j])
 		}
 		return 0
 	})
 }
 
-// portableScreen adds Debye-Hückel forces.
-func portableScreen(quads []quad, list *pairList, table *screenTable) {
+// portableDebyeHueckel adds Debye–Hückel forces.
+func portableDebyeHueckel(quads []quad, list *pairList, table *debyeHueckelTable) {
 	list.interact(quads, func(a, b *quad, i, j int, r2 float64) float64 {
 		if r2 < chargeCutoff*chargeCutoff {
 			return float64(a.p[i]*b.q[j]) * table.forceOverR(r2)
@@ -35,9 +34,8 @@ func portableScreen(quads []quad, list *pairList, table *screenTable) {
 	})
 }
 
-// interact adds the forces of all pairs. The function w returns the force of a
-// pair divided by its distance, given the quads, the lanes and the square of the
-// distance.
+// interact adds the forces of all pairs. The function w returns the force of a pair
+// divided by its distance, given the quads, the lanes and the squared distance.
 func (l *pairList) interact(quads []quad, w func(a, b *quad, i, j int, r2 float64) float64) {
 	for k := range l.rows() {
 		a := &quads[k]
@@ -60,8 +58,8 @@ func (l *pairList) interact(quads []quad, w func(a, b *quad, i, j int, r2 float6
 	}
 }
 
-// gain adds w times the separation d to the force on the bead in a lane and to
-// the sum that its partner loses.
+// gain adds w times the separation d to the force on the bead in a lane and to the sum to
+// be subtracted from its partner.
 func (q *quad) gain(lane int, lost *lanes, d Vec, w float64) {
 	x, y, z := float64(d.X*w), float64(d.Y*w), float64(d.Z*w)
 	lost.x[lane] += x

@@ -42,11 +42,11 @@ GLOBL lanes<>(SB), RODATA|NOPTR, $512
 	GLOBL name<>(SB), RODATA|NOPTR, $32
 
 FOUR(one, $1.0)
-FOUR(stickCutoff2, $4.0)
-FOUR(stickScale, $10.0416)
+FOUR(ashbaughHatchCutoff2, $4.0)
+FOUR(ashbaughHatchScale, $10.0416)
 FOUR(chargeCutoff2, $16.0)
-FOUR(screenMin2, $0x3F30000000000000)   // 2^-12
-FOUR(screenMax2, $0x402FFFFFFFFFFFFF)   // just below 16
+FOUR(debyeHueckelMin2, $0x3F30000000000000)   // 2^-12
+FOUR(debyeHueckelMax2, $0x402FFFFFFFFFFFFF)   // just below 16
 FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a segment
 
 // LOST is the place on the stack of the sums that the beads of a quad lose: for each
@@ -154,7 +154,7 @@ FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a
 	VBROADCASTSD (quad_p+8*row)(SI), Y4                  \
 	VADDPD       Y8, Y4, Y4                              \
 	VMULPD       Y4, Y4, Y4                              \
-	VCMPPD       $0x11, stickCutoff2<>(SB), Y3, Y14 /* r² < cutoff² */ \
+	VCMPPD       $0x11, ashbaughHatchCutoff2<>(SB), Y3, Y14 /* r² < cutoff² */ \
 	VANDPD       (R8), Y14, Y14                          \
 	VDIVPD       Y3, Y15, Y3                             \
 	VANDPD       Y14, Y3, Y3                        /* u, or 0 */ \
@@ -164,7 +164,7 @@ FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a
 	VBROADCASTSD (quad_q+8*row)(SI), Y13                 \
 	VADDPD       Y9, Y13, Y13                            \
 	VCMPPD       $0x1D, Y15, Y4, Y14                /* a >= 1 */ \
-	VBLENDVPD    Y14, stickScale<>(SB), Y13, Y13         \
+	VBLENDVPD    Y14, ashbaughHatchScale<>(SB), Y13, Y13         \
 	VMULPD       Y3, Y13, Y13                            \
 	VMULPD       Y4, Y13, Y13                            \
 	VSUBPD       Y15, Y4, Y4                             \
@@ -191,8 +191,8 @@ FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a
 	VCMPPD       $0x11, chargeCutoff2<>(SB), Y3, Y4 /* r² < cutoff² */ \
 	VANDPD       (R8), Y4, Y4                            \
 	VANDPD       Y4, Y14, Y14                       /* product of charges, or 0 */ \
-	VMAXPD       screenMin2<>(SB), Y3, Y3                \
-	VMINPD       screenMax2<>(SB), Y3, Y3                \
+	VMAXPD       debyeHueckelMin2<>(SB), Y3, Y3                \
+	VMINPD       debyeHueckelMax2<>(SB), Y3, Y3                \
 	VPSRLQ       $const_segmentShift, Y3, Y4             \
 	VPSLLQ       $5, Y4, Y4                              \
 	VMOVDQU      Y4, 384(SP)                             \
@@ -202,10 +202,10 @@ FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a
 	MOVQ         392(SP), R10                            \
 	MOVQ         400(SP), R14                            \
 	MOVQ         408(SP), R15                            \
-	COEFFICIENTS(screenTable_segment-const_firstSegment*32)    \
+	COEFFICIENTS(debyeHueckelTable_segment-const_firstSegment*32)    \
 	VMULPD       Y13, Y3, Y13                            \
 	VADDPD       Y13, Y15, Y4                            \
-	COEFFICIENTS(screenTable_segment-const_firstSegment*32+16) \
+	COEFFICIENTS(debyeHueckelTable_segment-const_firstSegment*32+16) \
 	VMULPD       Y13, Y3, Y13                            \
 	VADDPD       Y13, Y15, Y15                           \
 	VMULPD       Y3, Y3, Y3                              \
@@ -298,10 +298,10 @@ FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a
 	LOSE(axis, force)
 
 // STICK512 computes the pairs of a couple. The partners' parameters are in Z3 and Z4,
-// ones in Z15, stickScale in Z14. It uses Z5 to Z10, K3 and K4.
+// ones in Z15, ashbaughHatchScale in Z14. It uses Z5 to Z10, K3 and K4.
 #define STICK512(pairs, AX, AY, AZ, P, Q, SX, SY, SZ) \
 	APART512(AX, AY, AZ)                                    \
-	VCMPPD.BCST $0x11, stickCutoff2<>(SB), Z8, pairs, K3 \
+	VCMPPD.BCST $0x11, ashbaughHatchCutoff2<>(SB), Z8, pairs, K3 \
 	VADDPD      P, Z3, Z9                                \
 	VMULPD      Z9, Z9, Z9                               \
 	VDIVPD.Z    Z8, Z15, K3, Z8 /* u, or 0 */            \
@@ -321,13 +321,13 @@ FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a
 // to Z9, Z10 and Z22, Z23. It uses R8, Z24 and Z25.
 #define SEGMENT(lane, A, B) \
 	MOVQ        (384+8*lane)(SP), R8                                                  \
-	VINSERTF64X2 $(lane/2), (screenTable_segment-const_firstSegment*32)(R12)(R8*1), A, A    \
-	VINSERTF64X2 $(lane/2), (screenTable_segment-const_firstSegment*32+16)(R12)(R8*1), B, B
+	VINSERTF64X2 $(lane/2), (debyeHueckelTable_segment-const_firstSegment*32)(R12)(R8*1), A, A    \
+	VINSERTF64X2 $(lane/2), (debyeHueckelTable_segment-const_firstSegment*32+16)(R12)(R8*1), B, B
 
 #define FIRSTSEGMENT(lane, A, B) \
 	MOVQ    (384+8*lane)(SP), R8                                              \
-	VMOVUPD (screenTable_segment-const_firstSegment*32)(R12)(R8*1), A    \
-	VMOVUPD (screenTable_segment-const_firstSegment*32+16)(R12)(R8*1), B
+	VMOVUPD (debyeHueckelTable_segment-const_firstSegment*32)(R12)(R8*1), A    \
+	VMOVUPD (debyeHueckelTable_segment-const_firstSegment*32+16)(R12)(R8*1), B
 
 #define SEGMENTS \
 	FIRSTSEGMENT(0, X22, X24) \
@@ -349,8 +349,8 @@ FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a
 	APART512(AX, AY, AZ)                                     \
 	VCMPPD.BCST $0x11, chargeCutoff2<>(SB), Z8, pairs, K3 \
 	VMULPD.Z    P, Z3, K3, Z4 /* product of charges, or 0 */ \
-	VMAXPD.BCST screenMin2<>(SB), Z8, Z8                  \
-	VMINPD.BCST screenMax2<>(SB), Z8, Z8                  \
+	VMAXPD.BCST debyeHueckelMin2<>(SB), Z8, Z8                  \
+	VMINPD.BCST debyeHueckelMax2<>(SB), Z8, Z8                  \
 	VPSRLQ      $const_segmentShift, Z8, Z9               \
 	VPSLLQ      $5, Z9, Z9                                \
 	VMOVDQU64   Z9, 384(SP)                               \
@@ -367,8 +367,8 @@ FOUR(segmentStart, $0xFFFFC00000000000) // all bits of r² except those within a
 	VMULPD      Z4, Z9, Z9                                \
 	GAIN512(SX, SY, SZ)
 
-// func avx2Stick(quads *quad, start *int32, tiles *tile, rows int)
-TEXT ·avx2Stick(SB), NOSPLIT, $384-32
+// func avx2AshbaughHatch(quads *quad, start *int32, tiles *tile, rows int)
+TEXT ·avx2AshbaughHatch(SB), NOSPLIT, $384-32
 	MOVQ    quads+0(FP), DI
 	MOVQ    DI, SI
 	MOVQ    start+8(FP), AX
@@ -378,14 +378,14 @@ TEXT ·avx2Stick(SB), NOSPLIT, $384-32
 	VMOVUPD one<>(SB), Y15
 	MOVLQSX (AX), CX
 
-stickRow:
+ashbaughHatchRow:
 	ADDQ    $4, AX
 	MOVLQSX (AX), R11
 	CMPQ    CX, R11
-	JGE     stickNext
+	JGE     ashbaughHatchNext
 	CLEAR
 
-stickTile:
+ashbaughHatchTile:
 	TILE
 	VMOVUPD quad_p(BX), Y8
 	VMOVUPD quad_q(BX), Y9
@@ -396,20 +396,20 @@ stickTile:
 	STORE
 	INCQ    CX
 	CMPQ    CX, R11
-	JLT     stickTile
+	JLT     ashbaughHatchTile
 	LOSE(0, quad_fx)
 	LOSE(1, quad_fy)
 	LOSE(2, quad_fz)
 
-stickNext:
+ashbaughHatchNext:
 	ADDQ $quad__size, SI
 	DECQ R10
-	JNZ  stickRow
+	JNZ  ashbaughHatchRow
 	VZEROUPPER
 	RET
 
-// func avx2Screen(quads *quad, start *int32, tiles *tile, rows int, table *screenTable)
-TEXT ·avx2Screen(SB), NOSPLIT, $416-40
+// func avx2DebyeHueckel(quads *quad, start *int32, tiles *tile, rows int, table *debyeHueckelTable)
+TEXT ·avx2DebyeHueckel(SB), NOSPLIT, $416-40
 	MOVQ    quads+0(FP), DI
 	MOVQ    DI, SI
 	MOVQ    start+8(FP), AX
@@ -418,14 +418,14 @@ TEXT ·avx2Screen(SB), NOSPLIT, $416-40
 	LEAQ    lanes<>(SB), R13
 	MOVLQSX (AX), CX
 
-screenRow:
+debyeHueckelRow:
 	ADDQ    $4, AX
 	MOVLQSX (AX), R11
 	CMPQ    CX, R11
-	JGE     screenNext
+	JGE     debyeHueckelNext
 	CLEAR
 
-screenTile:
+debyeHueckelTile:
 	TILE
 	VMOVUPD quad_q(BX), Y8
 	SCREEN(0, SHLL, 5)
@@ -435,20 +435,20 @@ screenTile:
 	STORE
 	INCQ    CX
 	CMPQ    CX, R11
-	JLT     screenTile
+	JLT     debyeHueckelTile
 	LOSE(0, quad_fx)
 	LOSE(1, quad_fy)
 	LOSE(2, quad_fz)
 
-screenNext:
+debyeHueckelNext:
 	ADDQ $quad__size, SI
 	DECQ rows+24(FP)
-	JNZ  screenRow
+	JNZ  debyeHueckelRow
 	VZEROUPPER
 	RET
 
-// func avx512Stick(quads *quad, start *int32, tiles *tile, rows int)
-TEXT ·avx512Stick(SB), NOSPLIT, $384-32
+// func avx512AshbaughHatch(quads *quad, start *int32, tiles *tile, rows int)
+TEXT ·avx512AshbaughHatch(SB), NOSPLIT, $384-32
 	MOVQ         quads+0(FP), DI
 	MOVQ         DI, SI
 	MOVQ         start+8(FP), AX
@@ -457,21 +457,21 @@ TEXT ·avx512Stick(SB), NOSPLIT, $384-32
 	MOVL         $0xF0, CX
 	KMOVW        CX, K7
 	VBROADCASTSD one<>(SB), Z15
-	VBROADCASTSD stickScale<>(SB), Z14
+	VBROADCASTSD ashbaughHatchScale<>(SB), Z14
 	MOVLQSX      (AX), CX
 
-stickRow:
+ashbaughHatchRow:
 	ADDQ    $4, AX
 	MOVLQSX (AX), R11
 	CMPQ    CX, R11
-	JGE     stickNext
+	JGE     ashbaughHatchNext
 	COUPLES
 	COUPLE(quad_p, 0, Z22)
 	COUPLE(quad_q, 0, Z23)
 	COUPLE(quad_p, 2, Z24)
 	COUPLE(quad_q, 2, Z25)
 
-stickTile:
+ashbaughHatchTile:
 	TILE512
 	VBROADCASTF64X4 quad_p(BX), Z3
 	VBROADCASTF64X4 quad_q(BX), Z4
@@ -480,20 +480,20 @@ stickTile:
 	STORE512
 	INCQ            CX
 	CMPQ            CX, R11
-	JLT             stickTile
+	JLT             ashbaughHatchTile
 	LOSE512(0, quad_fx, Y26, Z26, Y29, Z29)
 	LOSE512(1, quad_fy, Y27, Z27, Y30, Z30)
 	LOSE512(2, quad_fz, Y28, Z28, Y31, Z31)
 
-stickNext:
+ashbaughHatchNext:
 	ADDQ $quad__size, SI
 	DECQ R10
-	JNZ  stickRow
+	JNZ  ashbaughHatchRow
 	VZEROUPPER
 	RET
 
-// func avx512Screen(quads *quad, start *int32, tiles *tile, rows int, table *screenTable)
-TEXT ·avx512Screen(SB), NOSPLIT, $448-40
+// func avx512DebyeHueckel(quads *quad, start *int32, tiles *tile, rows int, table *debyeHueckelTable)
+TEXT ·avx512DebyeHueckel(SB), NOSPLIT, $448-40
 	MOVQ    quads+0(FP), DI
 	MOVQ    DI, SI
 	MOVQ    start+8(FP), AX
@@ -504,16 +504,16 @@ TEXT ·avx512Screen(SB), NOSPLIT, $448-40
 	KMOVW   CX, K7
 	MOVLQSX (AX), CX
 
-screenRow:
+debyeHueckelRow:
 	ADDQ    $4, AX
 	MOVLQSX (AX), R11
 	CMPQ    CX, R11
-	JGE     screenNext
+	JGE     debyeHueckelNext
 	COUPLES
 	COUPLE(quad_p, 0, Z14)
 	COUPLE(quad_p, 2, Z15)
 
-screenTile:
+debyeHueckelTile:
 	TILE512
 	VBROADCASTF64X4 quad_q(BX), Z3
 	SCREEN512(K1, Z16, Z17, Z18, Z14, Z26, Z27, Z28)
@@ -521,14 +521,14 @@ screenTile:
 	STORE512
 	INCQ            CX
 	CMPQ            CX, R11
-	JLT             screenTile
+	JLT             debyeHueckelTile
 	LOSE512(0, quad_fx, Y26, Z26, Y29, Z29)
 	LOSE512(1, quad_fy, Y27, Z27, Y30, Z30)
 	LOSE512(2, quad_fz, Y28, Z28, Y31, Z31)
 
-screenNext:
+debyeHueckelNext:
 	ADDQ $quad__size, SI
 	DECQ R10
-	JNZ  screenRow
+	JNZ  debyeHueckelRow
 	VZEROUPPER
 	RET

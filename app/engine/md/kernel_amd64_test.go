@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// eachProcessor calls f as each kind of processor with vector instructions that this one can
-// stand for, and restores what it is.
+// eachProcessor calls f with each set of vector instructions that this processor
+// supports, and restores the settings.
 func eachProcessor(t *testing.T, f func(name string)) {
 	t.Helper()
 	with512 := hasAVX512
@@ -19,8 +19,8 @@ func eachProcessor(t *testing.T, f func(name string)) {
 	f("AVX2")
 }
 
-// The loops over pairs in assembly give the same bits as those in Go, during a run and with
-// beads on top of each other, just within a cutoff, or out of reach.
+// The assembly pair loops give the same bits as those in Go, during a run and with beads
+// on top of each other, just within a cutoff, or out of range.
 func TestVectorLoopsEqualPortableOnes(t *testing.T) {
 	if !hasAVX2 {
 		t.Skip("skipped: this processor has no vector instructions that the engine uses")
@@ -37,8 +37,8 @@ func TestVectorLoopsEqualPortableOnes(t *testing.T) {
 			last.setPosition(lane, f.beads[0].position(0).AddScaled(r, Vec{X: 1}))
 			charge, lane := bead(f.charges, len(f.charged)-1)
 			charge.setPosition(lane, f.charges[0].position(0).AddScaled(r, Vec{Y: 1}))
-			f.stick.build(f.beads)
-			f.screen.build(f.charges)
+			f.ashbaughHatch.build(f.beads)
+			f.debyeHueckel.build(f.charges)
 			f.compareLoops(t)
 		}
 	}
@@ -46,20 +46,20 @@ func TestVectorLoopsEqualPortableOnes(t *testing.T) {
 
 func (f *field) compareLoops(t *testing.T) {
 	t.Helper()
-	stick, screen := slices.Clone(f.beads), slices.Clone(f.charges)
-	portableStick(stick, &f.stick.pairList)
-	portableScreen(screen, &f.screen.pairList, f.model.screen)
+	ashbaughHatch, debyeHueckel := slices.Clone(f.beads), slices.Clone(f.charges)
+	portableAshbaughHatch(ashbaughHatch, &f.ashbaughHatch.pairList)
+	portableDebyeHueckel(debyeHueckel, &f.debyeHueckel.pairList, f.model.debyeHueckel)
 	eachProcessor(t, func(name string) {
 		quads := slices.Clone(f.beads)
-		addStick(quads, &f.stick.pairList)
-		compareForces(t, name+" Ashbaugh-Hatch", quads, stick)
+		addAshbaughHatch(quads, &f.ashbaughHatch.pairList)
+		compareForces(t, name+" Ashbaugh-Hatch", quads, ashbaughHatch)
 		quads = slices.Clone(f.charges)
-		addScreen(quads, &f.screen.pairList, f.model.screen)
-		compareForces(t, name+" Debye-Hückel", quads, screen)
+		addDebyeHueckel(quads, &f.debyeHueckel.pairList, f.model.debyeHueckel)
+		compareForces(t, name+" Debye-Hückel", quads, debyeHueckel)
 	})
 }
 
-// The same for the loops over pairs of mixtures, in single precision.
+// The same holds for the single-precision pair loops of mixtures.
 func TestVectorLoopsOfMixturesEqualPortableOnes(t *testing.T) {
 	if !hasAVX2 {
 		t.Skip("skipped: this processor has no vector instructions that the engine uses")
@@ -69,8 +69,8 @@ func TestVectorLoopsOfMixturesEqualPortableOnes(t *testing.T) {
 		d.advance(t, 20)
 		d.compareLoops(t)
 	}
-	for _, r := range []float64{0, fine, 1e-6, 0.01, 0.2, 2, 4, 60} {
-		for _, kind := range []*domains{d.stick, d.screen} {
+	for _, r := range []float64{0, positionUnit, 1e-6, 0.01, 0.2, 2, 4, 60} {
+		for _, kind := range []*domains{d.ashbaughHatch, d.debyeHueckel} {
 			for k := range kind.domain {
 				quads := kind.domain[k].quads
 				last := &quads[len(quads)-1]
@@ -83,18 +83,18 @@ func TestVectorLoopsOfMixturesEqualPortableOnes(t *testing.T) {
 
 func (d *Motion) compareLoops(t *testing.T) {
 	t.Helper()
-	for k := range d.stick.domain {
-		domain := &d.stick.domain[k]
+	for k := range d.ashbaughHatch.domain {
+		domain := &d.ashbaughHatch.domain[k]
 		got, want := slices.Clone(domain.quads), slices.Clone(domain.quads)
-		addStick32(got, &domain.pairList)
-		portableStick32(want, &domain.pairList)
+		addAshbaughHatch32(got, &domain.pairList)
+		portableAshbaughHatch32(want, &domain.pairList)
 		compareForces(t, "Ashbaugh-Hatch", got, want)
 	}
-	for k := range d.screen.domain {
-		domain := &d.screen.domain[k]
+	for k := range d.debyeHueckel.domain {
+		domain := &d.debyeHueckel.domain[k]
 		got, want := slices.Clone(domain.quads), slices.Clone(domain.quads)
-		addScreen32(got, &domain.pairList, d.mix.screen)
-		portableScreen32(want, &domain.pairList, d.mix.screen)
+		addDebyeHueckel32(got, &domain.pairList, d.mix.debyeHueckel)
+		portableDebyeHueckel32(want, &domain.pairList, d.mix.debyeHueckel)
 		compareForces(t, "Debye-Hückel", got, want)
 	}
 }

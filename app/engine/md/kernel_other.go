@@ -2,6 +2,8 @@
 
 package md
 
-func addStick(quads []quad, list *pairList) { portableStick(quads, list) }
+func addAshbaughHatch(quads []quad, list *pairList) { portableAshbaughHatch(quads, list) }
 
-func addScreen(quads []quad, list *pairList, table *screenTable) { portableScreen(quads, list, table) }
+func addDebyeHueckel(quads []quad, list *pairList, table *debyeHueckelTable) {
+	portableDebyeHueckel(quads, list, table)
+}

@@ -12,15 +12,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// lammpsKind is a type in the sense of LAMMPS. Beads at the ends of the chain differ
-// in mass and charge from the same residue elsewhere.
+// lammpsKind is a LAMMPS atom type. Beads at the ends of the chain differ in mass and
+// charge from the same residue elsewhere.
 type lammpsKind struct {
 	residue      uint8
 	mass, charge float64
 }
 
-// lammpsKinds returns the kinds of beads in order of appearance, and the kind of
-// each bead, counted from 1 as LAMMPS does.
+// lammpsKinds returns the kinds of beads in order of appearance, and the kind of each
+// bead, counted from 1 as in LAMMPS.
 func lammpsKinds(m *Model) (kinds []lammpsKind, of []int) {
 	place := map[lammpsKind]int{}
 	for i := range m.Size() {
@@ -34,26 +34,26 @@ func lammpsKinds(m *Model) (kinds []lammpsKind, of []int) {
 	return kinds, of
 }
 
-// lammpsBeads are equal chains, one after the other.
+// lammpsBeads are identical chains, one after another.
 type lammpsBeads struct {
 	model     *Model
 	x, v      []Vec
 	low, high Vec // corners of the box
 }
 
-// beads are those of one chain in a box with a margin, which LAMMPS shrinks to fit.
+// beads returns one chain in a box with a margin, which LAMMPS shrinks to fit.
 func (d *Dynamics) beads() lammpsBeads {
 	low, high := corners(d.x)
 	return lammpsBeads{d.model, d.x, d.v, low, high}
 }
 
-// beads are those of a mixture of one component in its box.
+// beads returns a mixture of one component in its box.
 func (d *Motion) beads() lammpsBeads {
 	return lammpsBeads{d.mix.shared, d.x, d.v, Vec{}, d.mix.Box}
 }
 
-// writeLAMMPSData writes the beads with their velocities and bonds. It writes all
-// digits, so that both programs begin with the same bits.
+// writeLAMMPSData writes the beads with their velocities and bonds. It writes all digits,
+// so that both programs start from the same bits.
 func writeLAMMPSData(t testing.TB, path string, c lammpsBeads) {
 	t.Helper()
 	kinds, of := lammpsKinds(c.model)
@@ -86,7 +86,7 @@ func writeLAMMPSData(t testing.TB, path string, c lammpsBeads) {
 	writeText(t, path, b.String())
 }
 
-// corners are those of a box with a margin around x.
+// corners returns the corners of a box with a margin around x.
 func corners(x []Vec) (low, high Vec) {
 	low, high = x[0], x[0]
 	for _, p := range x {
@@ -107,17 +107,17 @@ func lammpsPairs(m *Model, f func(a, b int, p enginetest.Pair)) {
 	}
 }
 
-// exactPairs gives the potentials as LAMMPS's own formulas: Ashbaugh-Hatch is
-// lambda times a shifted Lennard-Jones potential, plus 1 - lambda times one that
-// ends in its minimum; Debye-Hückel is a shifted Yukawa potential.
+// exactPairs expresses the potentials in LAMMPS's own formulas: Ashbaugh–Hatch is lambda
+// times a shifted Lennard-Jones potential, plus 1 - lambda times one that is cut off at
+// its minimum; Debye–Hückel is a shifted Yukawa potential.
 func exactPairs(_ testing.TB, _ string, m *Model) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pair_style hybrid/overlay lj/cut %g lj/cut %g yukawa %.17g %g\n",
-		stickCutoff, stickCutoff, m.kappa, chargeCutoff)
+		ashbaughHatchCutoff, ashbaughHatchCutoff, m.kappa, chargeCutoff)
 	lammpsPairs(m, func(i, j int, p enginetest.Pair) {
-		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 1 %.17g %.17g\n", i, j, stickEnergy*p.Lambda, p.Sigma)
+		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 1 %.17g %.17g\n", i, j, ashbaughHatchEnergy*p.Lambda, p.Sigma)
 		fmt.Fprintf(&b, "pair_coeff %d %d lj/cut 2 %.17g %.17g %.17g\n",
-			i, j, stickEnergy*(1-p.Lambda), p.Sigma, p.Minimum())
+			i, j, ashbaughHatchEnergy*(1-p.Lambda), p.Sigma, p.Minimum())
 		if p.Strength != 0 {
 			fmt.Fprintf(&b, "pair_coeff %d %d yukawa %.17g\n", i, j, p.Strength)
 		}
@@ -126,17 +126,17 @@ func exactPairs(_ testing.TB, _ string, m *Model) string {
 	return b.String()
 }
 
-// tableStart is where tables begin, in nm. No pair comes so close: two glycines,
+// tableStart is the start of the tables, in nm. No pair comes this close: two glycines,
 // the smallest beads, would have 900 kT there.
 const tableStart = 0.26
 
-// tableBits is the number of bits of the number of an entry; README.md in testdata/lammps lists
+// tableBits is the number of bits of a table index; README.md in testdata/lammps lists
 // other tables that were tried.
 const tableBits = 9
 
-// tabledPairs gives the potentials as one table for each pair of kinds, in one file
-// each in dir. The entries are at the distances of the table style, so that LAMMPS
-// does not interpolate them.
+// tabledPairs tabulates the potentials, one table and file in dir per pair of kinds. The
+// entries are at the distances of the table style, so that LAMMPS does not interpolate
+// them.
 func tabledPairs(t testing.TB, dir string, m *Model) string {
 	t.Helper()
 	var b strings.Builder
@@ -149,12 +149,12 @@ func tabledPairs(t testing.TB, dir string, m *Model) string {
 	return b.String()
 }
 
-// pairCutoff is where the last of a pair's potentials ends.
+// pairCutoff returns the largest cutoff of a pair's potentials.
 func pairCutoff(p enginetest.Pair) float64 {
 	if p.Strength != 0 {
 		return chargeCutoff
 	}
-	return stickCutoff
+	return ashbaughHatchCutoff
 }
 
 func lammpsTable(p enginetest.Pair) string {
@@ -162,19 +162,19 @@ func lammpsTable(p enginetest.Pair) string {
 	distances := evenBits(pairCutoff(p))
 	fmt.Fprintf(&b, "# nm, kJ/mol, kJ/mol/nm\n\nPAIR\nN %d BITMAP %g %g\n\n", len(distances), tableStart, pairCutoff(p))
 	for i, r := range distances {
-		stick, stickForce := p.Stick(r)
-		screen, screenForce := p.Screen(r)
-		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, r, stick+screen, stickForce+screenForce)
+		ashbaughHatch, ashbaughHatchForce := p.AshbaughHatch(r)
+		debyeHueckel, debyeHueckelForce := p.DebyeHuckel(r)
+		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, r, ashbaughHatch+debyeHueckel, ashbaughHatchForce+debyeHueckelForce)
 	}
 	return b.String()
 }
 
-// evenBits are 2^tableBits distances whose squares, as float32, contain their index in
-// the table: in the top bits of the fraction and the bottom ones of the exponent.
-// Indices of squares below that of tableStart, which are never looked up, are used
-// for squares above that of the cutoff. One of these is needed: an r² just below
-// the cutoff may be rounded up to it. LAMMPS would take it for the smallest one and
-// throw the beads apart, which happens within a million steps.
+// evenBits returns 2^tableBits distances whose squares, as float32, contain their index
+// in the table: in the top bits of the fraction and the bottom bits of the exponent.
+// Indexes of squares below that of tableStart, which are never looked up, are used for
+// squares above that of the cutoff. One of these is needed: an r² just below the cutoff
+// might be rounded up to it. LAMMPS would use the entry of the smallest distance for it
+// and eject the beads, which happens within a million steps.
 func evenBits(end float64) []float64 {
 	const mantissa = 23
 	start := math.Float32bits(tableStart*tableStart) >> mantissa

@@ -16,20 +16,20 @@ import (
 	"molrun/app/test/must"
 )
 
-// lammps is the program with chains at given settings.
+// lammps runs LAMMPS for chains with given settings.
 type lammps struct {
 	program string
 	dir     string
-	ranks   int // processes
+	ranks   int // MPI processes
 	options []string
 }
 
-// potentials are exactPairs, which leave no error but rounding, or tabledPairs, for speed.
+// potentials is exactPairs, which is exact up to rounding, or tabledPairs, which is fast.
 type potentials func(t testing.TB, dir string, m *Model) string
 
-// newLAMMPS writes the potentials of chains. The environment variable LAMMPS names
-// a program other than lmp, CGIDP_LAMMPS_DIR a folder in which the files for LAMMPS
-// are kept.
+// newLAMMPS writes the potentials of chains. The environment variable LAMMPS names a
+// program other than lmp, and CGIDP_LAMMPS_DIR a folder in which the LAMMPS files are
+// kept.
 func newLAMMPS(t testing.TB, m *Model, pairs potentials) *lammps {
 	t.Helper()
 	l := &lammps{program: lammpsProgram(t), dir: t.TempDir(), ranks: 1}
@@ -48,7 +48,7 @@ func newLAMMPS(t testing.TB, m *Model, pairs potentials) *lammps {
 	return l
 }
 
-// lammpsProgram skips the test if there is none.
+// lammpsProgram returns the LAMMPS program, or skips the test if there is none.
 func lammpsProgram(t testing.TB) string {
 	t.Helper()
 	name := os.Getenv("LAMMPS")
@@ -60,10 +60,10 @@ func lammpsProgram(t testing.TB) string {
 
 func (l *lammps) path(name string) string { return filepath.Join(l.dir, name) }
 
-// lammpsSource is where LAMMPS begins.
+// lammpsSource provides the initial state for LAMMPS.
 type lammpsSource interface{ beads() lammpsBeads }
 
-// run computes steps from the present state of d and returns the log.
+// run computes steps from the current state of d and returns the log.
 func (l *lammps) run(t testing.TB, d lammpsSource, steps int, options ...string) lammpsLog {
 	t.Helper()
 	writeLAMMPSData(t, l.path("chain.data"), d.beads())
@@ -79,12 +79,12 @@ func (l *lammps) run(t testing.TB, d lammpsSource, steps int, options ...string)
 	return readLAMMPSLog(t, string(out))
 }
 
-// command is the program with its ranks, without arguments.
+// command returns the command that runs LAMMPS with its ranks, without arguments.
 func (l *lammps) command(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, l.program)
 	transport := "self"
-	// Open MPI starts a daemon for a program without mpirun, which now and then fails where
-	// several begin at once.
+	// Without mpirun, Open MPI starts a daemon per program, which occasionally fails if
+	// several start at once.
 	isolated := "OMPI_MCA_ess_singleton_isolated=1"
 	if l.ranks > 1 {
 		cmd = exec.CommandContext(ctx, "mpirun", "--bind-to", "none", "--oversubscribe", "-np", strconv.Itoa(l.ranks), l.program)
@@ -100,10 +100,10 @@ func tail(text string, n int) string { return text[max(0, len(text)-n):] }
 // lammpsLog holds numbers from the log of a run.
 type lammpsLog struct {
 	total, bond, pair float64 // potential energies of the first step, kJ/mol
-	pressure          float64 // of the forces alone, kJ/mol/nm³
-	seconds           float64 // of the loop over the steps, of each core: "Loop time" times "CPU use"
-	share             float64 // fraction of its cores that it had
-	late              bool    // some neighbour list may have missed pairs
+	pressure          float64 // from forces only, kJ/mol/nm³
+	seconds           float64 // for the step loop, per core: "Loop time" times "CPU use"
+	share             float64 // CPU use, as a fraction
+	late              bool    // a neighbor list might have missed pairs
 }
 
 var (

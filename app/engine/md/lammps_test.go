@@ -9,8 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// tableError is the largest error of tabledPairs, in kJ/mol per bead. They reach less than
-// half of it.
+// tableError is the maximum energy error of tabledPairs, in kJ/mol per bead. The actual
+// errors are less than half of it.
 const tableError = 1e-3
 
 // Chains of 24, 71, 140 and 441 residues.
@@ -23,11 +23,11 @@ func TestChainsEqualLAMMPS(t *testing.T) {
 			e := d.field.energy(d.x)
 			forces, exact := newLAMMPS(t, d.model, exactPairs).forces(t, d)
 			enginetest.Near(t, "bond energy", e.bond, exact.bond, 1e-9)
-			enginetest.Near(t, "pair energy", e.stick+e.screen, exact.pair, 1e-9)
+			enginetest.Near(t, "pair energy", e.ashbaughHatch+e.debyeHueckel, exact.pair, 1e-9)
 			enginetest.Near(t, "potential energy", e.total(), exact.total, 1e-9)
 			enginetest.Near(t, "relative difference of forces", relativeDifference(d.field.forces(), forces), 0, 1e-7)
 
-			// The tables with which speeds are compared.
+			// The tables used in speed comparisons.
 			forces, fast := newLAMMPS(t, d.model, tabledPairs).forces(t, d)
 			enginetest.Near(t, "pair energy of tables", fast.pair, exact.pair, tableError*float64(len(d.x)))
 			enginetest.Near(t, "relative difference of forces of tables", relativeDifference(d.field.forces(), forces), 0, 1e-3)
@@ -35,7 +35,8 @@ func TestChainsEqualLAMMPS(t *testing.T) {
 	}
 }
 
-// The slab crosses every side of its box. Its 20 chains of 50 residues have all kinds of beads.
+// The slab crosses every face of its box. Its 20 chains of 50 residues contain all kinds
+// of beads.
 func TestSlabEqualsLAMMPS(t *testing.T) {
 	t.Parallel()
 	lammpsProgram(t)
@@ -53,13 +54,13 @@ func TestSlabEqualsLAMMPS(t *testing.T) {
 	want, log := newLAMMPS(t, model, exactPairs).forces(t, d, "-var", "lists", "bin", "-var", "sides", "p")
 	sums, volume := d.Sums(), m.Box.X*m.Box.Y*m.Box.Z
 	enginetest.Near(t, "bonds", sums.Bond, log.bond, 1e-6*math.Abs(log.bond))
-	enginetest.Near(t, "pairs", sums.Stick+sums.Screen, log.pair, 1e-6*math.Abs(log.pair))
+	enginetest.Near(t, "pairs", sums.AshbaughHatch+sums.DebyeHueckel, log.pair, 1e-6*math.Abs(log.pair))
 	enginetest.Near(t, "virial", sums.Virial, 3*log.pressure*volume, 1e-6*math.Abs(3*log.pressure*volume))
 	enginetest.Near(t, "relative difference of forces", relativeDifference(d.forces(), want), 0, 1e-6)
 }
 
-// equilibrated is a chain after some steps per residue. The correlation time of Rg
-// is about 60 of them.
+// equilibrated returns a chain after the given number of steps per residue. The
+// autocorrelation time of Rg is about 60 steps per residue.
 func equilibrated(t testing.TB, name string, steps int) *Dynamics {
 	t.Helper()
 	if enginetest.RaceDetector {
@@ -70,12 +71,12 @@ func equilibrated(t testing.TB, name string, steps int) *Dynamics {
 	return d
 }
 
-// forces are those of the potential alone, with what the log says. LAMMPS would add those of
-// the thermostat, which vanish with the friction.
+// forces returns the forces of the potential alone, with the log. LAMMPS would add those
+// of the thermostat, which vanish without friction.
 func (l *lammps) forces(t testing.TB, d lammpsSource, options ...string) ([]Vec, lammpsLog) {
 	t.Helper()
 	still := *l
-	still.options = append([]string{"-var", "friction", "1e-30"}, l.options...) // the first one counts
+	still.options = append([]string{"-var", "friction", "1e-30"}, l.options...) // the first definition counts
 	log := still.run(t, d, 0, append(options, "-var", "forces", l.path("forces.txt"))...)
 	text := must.Read(t, l.path("forces.txt"))
 	_, rows, _ := strings.Cut(text, "ITEM: ATOMS id fx fy fz")

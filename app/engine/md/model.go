@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Physical constants: CODATA 2018, exact since the SI of 2019 except for the
+// Physical constants: CODATA 2018, exact since the 2019 revision of the SI except for the
 // vacuum permittivity.
 const (
 	gasConstant        = 8.31446261815324e-3 // kJ/mol/K
@@ -16,14 +16,14 @@ const (
 	avogadro           = 6.02214076e23       // 1/mol
 )
 
-// Constants of the model that concern single residues.
+// Model constants for single residues.
 const (
 	histidinePK   = 6.0
 	nTerminusMass = 2.0  // g/mol: H2, as in the published parameters
 	cTerminusMass = 16.0 // g/mol: O
 )
 
-// Conditions describe the environment of the chain.
+// Conditions are the simulation conditions of a chain.
 type Conditions struct {
 	Temperature    float64 // K
 	PH             float64
@@ -32,65 +32,65 @@ type Conditions struct {
 	ChargedTermini bool    // adds +1 to the first residue and -1 to the last
 }
 
-// Describe says the conditions in words.
+// Describe returns a textual description of the conditions.
 func (c Conditions) Describe() string {
 	return fmt.Sprintf("%g K, pH %g, ionic strength %g mol/L", c.Temperature, c.PH, c.IonicStrength)
 }
 
-// Dielectric returns the relative permittivity of water at a temperature in K
-// (Akerlof and Oshry, JACS 1950, 72, 2844), valid from 273 to 373 K.
+// Dielectric returns the relative permittivity of water at a temperature in K (Akerlof
+// and Oshry, JACS 1950, 72, 2844), valid from 273 to 373 K.
 func Dielectric(temperature float64) float64 {
 	t := temperature
 	return 5321/t + 233.76 - 0.9297*t + 1.417e-3*t*t - 8.292e-7*t*t*t
 }
 
-// bjerrumLength is the distance in nm at which two unit charges have energy kT.
+// bjerrumLength returns the distance in nm at which two unit charges have energy kT.
 func bjerrumLength(temperature float64) float64 {
 	e2 := elementaryCharge * elementaryCharge
 	metres := e2 / (4 * math.Pi * vacuumPermittivity * Dielectric(temperature) * boltzmann * temperature)
 	return metres * 1e9
 }
 
-// DebyeLength is the length in nm over which salt screens charges.
+// DebyeLength returns the screening length of charges in nm.
 func DebyeLength(temperature, ionicStrength float64) float64 {
 	return 1 / inverseDebyeLength(temperature, ionicStrength)
 }
 
-// inverseDebyeLength is kappa in 1/nm.
+// inverseDebyeLength returns kappa in 1/nm.
 func inverseDebyeLength(temperature, ionicStrength float64) float64 {
 	return math.Sqrt(8 * math.Pi * bjerrumLength(temperature) * ionicStrength * avogadro * 1e-24)
 }
 
-// Model is one chain with its parameters under given conditions. It never
-// changes, so any number of simulations may share it.
+// Model is one chain with its parameters under given conditions. It is immutable, so any
+// number of simulations can share it.
 type Model struct {
 	Conditions
-	types  []uint8   // index in Letters
-	mass   []float64 // g/mol
-	charge []float64 // elementary charges
-	kT     float64   // kJ/mol
-	kappa  float64   // 1/nm
-	lBkT   float64   // Bjerrum length times kT, kJ nm/mol
-	stick  *stickTable
-	screen *screenTable
+	types         []uint8   // index in Letters
+	mass          []float64 // g/mol
+	charge        []float64 // elementary charges
+	kT            float64   // kJ/mol
+	kappa         float64   // 1/nm
+	lBkT          float64   // Bjerrum length times kT, kJ nm/mol
+	ashbaughHatch *ashbaughHatchTable
+	debyeHueckel  *debyeHueckelTable
 }
 
-// NewModel builds the chain for a sequence in one-letter code. It panics unless
-// the sequence has at least one letter and all of them are among the twenty
-// amino acids, in upper case.
+// NewModel builds the chain for a sequence in one-letter code. It panics unless the
+// sequence has at least one letter and all of them are among the twenty amino acids, in
+// upper case.
 func NewModel(sequence string, c Conditions) *Model {
 	n := len(sequence)
 	m := &Model{
-		Conditions: c,
-		types:      make([]uint8, n),
-		mass:       make([]float64, n),
-		charge:     make([]float64, n),
-		kT:         gasConstant * c.Temperature,
-		kappa:      inverseDebyeLength(c.Temperature, c.IonicStrength),
-		stick:      newStickTable(),
+		Conditions:    c,
+		types:         make([]uint8, n),
+		mass:          make([]float64, n),
+		charge:        make([]float64, n),
+		kT:            gasConstant * c.Temperature,
+		kappa:         inverseDebyeLength(c.Temperature, c.IonicStrength),
+		ashbaughHatch: newAshbaughHatchTable(),
 	}
 	m.lBkT = bjerrumLength(c.Temperature) * m.kT
-	m.screen = newScreenTable(m.kappa)
+	m.debyeHueckel = newDebyeHueckelTable(m.kappa)
 	for i := range n {
 		t := strings.IndexByte(Letters, sequence[i])
 		if t < 0 {
@@ -127,10 +127,10 @@ func (m *Model) NetCharge() float64 { return sum(m.charge) }
 // KT returns the thermal energy in kJ/mol.
 func (m *Model) KT() float64 { return m.kT }
 
-// DebyeLength returns the length in nm over which salt screens charges.
+// DebyeLength returns the screening length of charges in nm.
 func (m *Model) DebyeLength() float64 { return 1 / m.kappa }
 
-// Centre returns the centre of mass of a conformation, in nm.
+// Centre returns the center of mass of a conformation, in nm.
 func (m *Model) Centre(x []Vec) Vec {
 	var c Vec
 	for i := range x {
@@ -139,8 +139,7 @@ func (m *Model) Centre(x []Vec) Vec {
 	return Vec{}.AddScaled(1/m.TotalMass(), c)
 }
 
-// GyrationRadius returns the radius of gyration of a conformation, weighted by
-// mass, in nm.
+// GyrationRadius returns the mass-weighted radius of gyration of a conformation, in nm.
 func (m *Model) GyrationRadius(x []Vec) float64 {
 	c := m.Centre(x)
 	moment := 0.0
@@ -150,7 +149,7 @@ func (m *Model) GyrationRadius(x []Vec) float64 {
 	return math.Sqrt(moment / m.TotalMass())
 }
 
-// EndToEnd returns the distance between the first and the last bead, in nm.
+// EndToEnd returns the distance between the first and last beads, in nm.
 func EndToEnd(x []Vec) float64 { return x[len(x)-1].Sub(x[0]).Norm() }
 
 func sum(values []float64) float64 {

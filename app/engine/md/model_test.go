@@ -38,12 +38,12 @@ func TestChargesAndMasses(t *testing.T) {
 	enginetest.Near(t, "mass of a free end", NewModel("HKDEH", at).mass[0], 137.14+2, 1e-9)
 }
 
-func pairOf(a, b byte) *stickPair {
+func pairOf(a, b byte) *ashbaughHatchPair {
 	m := NewModel(string([]byte{a, b}), Conditions{Temperature: 298, IonicStrength: 0.15, PH: 7})
-	return &m.stick[m.types[0]][m.types[1]]
+	return &m.ashbaughHatch[m.types[0]][m.types[1]]
 }
 
-func TestStickEnergy(t *testing.T) {
+func TestAshbaughHatchEnergy(t *testing.T) {
 	distances := []float64{0.45, 0.55, 0.65, 0.8, 1.0, 1.5, 1.999}
 	tests := []struct {
 		pair string
@@ -62,12 +62,12 @@ func TestStickEnergy(t *testing.T) {
 	must.Equal(t, "energy at the cutoff", pairOf('A', 'A').energy(4), 0)
 }
 
-func TestScreenedEnergy(t *testing.T) {
+func TestDebyeHueckelEnergy(t *testing.T) {
 	m := NewModel("AAAAA", Conditions{Temperature: 298, IonicStrength: 0.15, PH: 7})
 	for r, want := range map[float64]float64{
 		0.5: 1.870586, 0.7: 1.034426, 1: 0.492705, 2: 0.066587, 3: 0.010213, 4: 0, 5: 0,
 	} {
-		enginetest.Near(t, "Debye-Hückel", screenedEnergy(m.lBkT, m.kappa, r), want, 6e-7)
+		enginetest.Near(t, "Debye-Hückel", debyeHueckelEnergy(m.lBkT, m.kappa, r), want, 6e-7)
 	}
 }
 
@@ -81,23 +81,23 @@ func TestPairForcesAreSlopes(t *testing.T) {
 	}
 	for _, pair := range []string{"AA", "YY", "KE", "GR"} {
 		p := pairOf(pair[0], pair[1])
-		// As the loops over pairs put the parameters together.
-		sizeA, strengthA := halfStick(uint8(strings.IndexByte(Letters, pair[0])))
-		sizeB, strengthB := halfStick(uint8(strings.IndexByte(Letters, pair[1])))
+		// As the pair loops combine the parameters.
+		sizeA, strengthA := halfAshbaughHatch(uint8(strings.IndexByte(Letters, pair[0])))
+		sizeB, strengthB := halfAshbaughHatch(uint8(strings.IndexByte(Letters, pair[1])))
 		check(pair, 1.99, 1e-6,
-			func(r float64) float64 { return stickForce(r*r, sizeA+sizeB, strengthA+strengthB) * r },
+			func(r float64) float64 { return ashbaughHatchForce(r*r, sizeA+sizeB, strengthA+strengthB) * r },
 			func(r float64) float64 { return p.energy(r * r) })
 	}
-	table := newScreenTable(1.27)
+	table := newDebyeHueckelTable(1.27)
 	check("Debye-Hückel", 3.99, 3e-6,
 		func(r float64) float64 { return table.forceOverR(r*r) * r },
-		func(r float64) float64 { return screenedEnergy(1, 1.27, r) })
+		func(r float64) float64 { return debyeHueckelEnergy(1, 1.27, r) })
 }
 
-func TestScreenTable(t *testing.T) {
-	table := newScreenTable(1.27)
+func TestDebyeHueckelTable(t *testing.T) {
+	table := newDebyeHueckelTable(1.27)
 	for r2 := 0.01; r2 < 16; r2 += 0.00137 {
-		want := screenedForceOverR(1.27, math.Sqrt(r2))
+		want := debyeHueckelForceOverR(1.27, math.Sqrt(r2))
 		enginetest.Near(t, "tabulated force", table.forceOverR(r2), want, 2e-6*want)
 	}
 }

@@ -7,42 +7,43 @@ import (
 	"sync/atomic"
 )
 
-// Motion moves the chains of a mixture by the scheme of [Dynamics]. Its state is the number
-// of steps, positions, velocities, the random numbers of each chain, and the positions from
-// which the lists were last built. Results do not depend on the number of workers.
+// Motion integrates the chains of a mixture with the scheme of [Dynamics]. Its state is
+// the step number, positions, velocities, the random numbers of each chain, and the
+// positions from which the lists were last built. Results do not depend on the number of
+// workers.
 type Motion struct {
-	mix     *Mixture
-	team    *Team
-	x       []Vec     // nm, never wrapped
-	fine    []fineVec // positions again
-	v       []Vec     // nm/ps, at half steps
-	built   []Vec     // positions when the lists were last built
-	sources []Random
-	step    int64 // steps done
-	pull    float64
-	path    float64 // nm, no bead has gone farther since the lists were pruned
-	drift   float64 // nm, no bead has gone farther since the lists were built, if that is known
+	mix             *Mixture
+	team            *Team
+	x               []Vec     // nm, never wrapped
+	fine            []fineVec // x in units of fine
+	v               []Vec     // nm/ps, at half steps
+	built           []Vec     // positions when the lists were last built
+	sources         []Random
+	step            int64 // completed steps
+	pull            float64
+	driftSincePrune float64 // nm, maximum bead displacement since the lists were pruned
+	driftSinceBuild float64 // nm, maximum bead displacement since the lists were built, if known
 
-	baths   map[*Model]*thermostat
-	stick   *domains
-	screen  *domains
-	scratch []workerScratch // of each worker
-	stale   atomic.Bool     // some bead has moved too far for the lists
-	broken  atomic.Int64    // 1 + the first bead of a broken bond
-	largest []int           // domains of both kinds, those with the most pairs first
+	baths         map[*Model]*thermostat
+	ashbaughHatch *domains
+	debyeHueckel  *domains
+	scratch       []workerScratch // per worker
+	stale         atomic.Bool     // a bead has moved too far for the lists
+	broken        atomic.Int64    // 1 + the first bead of a broken bond
+	largest       []int           // domains of both kinds, in descending number of pairs
 }
 
-// workerScratch is what a worker needs for a chain.
+// workerScratch is the per-worker scratch space for one chain.
 type workerScratch struct {
 	force  []Vec
 	random []float64
 
-	fetched  float32 // keeps the compiler from leaving out what is not used
-	farthest float64 // square of the longest way of a bead in this step, nm²
+	fetched  float32 // keeps the compiler from removing the prefetch
+	farthest float64 // maximum squared bead displacement in this step, nm²
 }
 
-// NewMotion returns chains without positions and velocities. They come from Start or,
-// followed by Resume, from Archive.
+// NewMotion returns chains without positions and velocities. Set them with Start, or with
+// Archive followed by Resume.
 func NewMotion(m *Mixture, team *Team, seed uint64, replica int) *Motion {
 	d := &Motion{mix: m, team: team, baths: make(map[*Model]*thermostat)}
 	n, longest := m.Size(), 0
@@ -58,8 +59,8 @@ func NewMotion(m *Mixture, team *Team, seed uint64, replica int) *Motion {
 	for range team.Size() {
 		d.scratch = append(d.scratch, workerScratch{force: make([]Vec, longest), random: make([]float64, 3*longest)})
 	}
-	d.stick = newDomains(m, stickCutoff, everyBead, func(m *Model, bead int) (p, q float64) { return halfStick(m.types[bead]) })
-	d.screen = newDomains(m, chargeCutoff, chargedBeads, func(m *Model, bead int) (p, q float64) {
+	d.ashbaughHatch = newDomains(m, ashbaughHatchCutoff, everyBead, func(m *Model, bead int) (p, q float64) { return halfAshbaughHatch(m.types[bead]) })
+	d.debyeHueckel = newDomains(m, chargeCutoff, chargedBeads, func(m *Model, bead int) (p, q float64) {
 		return m.lBkT * m.charge[bead], m.charge[bead]
 	})
 	return d
@@ -83,8 +84,8 @@ func chargedBeads(m *Model) []int32 {
 	return charged
 }
 
-// Start takes a conformation and draws velocities of the temperature. It returns an error
-// like that of Advance.
+// Start sets the conformation and draws velocities at the temperature. It returns the
+// same errors as Advance.
 func (d *Motion) Start(x []Vec) error {
 	copy(d.x, x)
 	for chain, model := range d.mix.model {
@@ -94,7 +95,7 @@ func (d *Motion) Start(x []Vec) error {
 	return d.Resume()
 }
 
-// Archive stores or restores the state.
+// Archive saves or restores the state.
 func (d *Motion) Archive(a *Archive) {
 	a.Integer(&d.step)
 	a.vectors(d.x)
@@ -105,12 +106,12 @@ func (d *Motion) Archive(a *Archive) {
 	}
 }
 
-// Resume computes the forces that the first step after a restored state needs. It
-// returns an error like that of Advance.
+// Resume computes the forces for the first step after a restore. It returns the same
+// errors as Advance.
 func (d *Motion) Resume() error {
 	d.refine(d.built)
 	d.buildLists()
-	d.drift = math.Inf(1) // x may be far from built
+	d.driftSinceBuild = math.Inf(1) // x might be far from built
 	d.team.Each(d.mix.Chains(), func(_, chain int) { d.checkBonds(chain) })
 	if err := d.failure(); err != nil {
 		return err
@@ -120,12 +121,13 @@ func (d *Motion) Resume() error {
 	return nil
 }
 
-// Pull sets the stiffness in kJ/mol/nm² of a spring on each bead that draws the middle of
-// its chain towards the middle of the box along z; 0 is none. It holds from the next step.
+// Pull sets the spring constant in kJ/mol/nm², per bead, of a restraint that pulls the
+// center of each chain towards the middle of the box along z. 0 means no restraint. It
+// takes effect at the next step.
 func (d *Motion) Pull(stiffness float64) { d.pull = stiffness }
 
 // Advance computes n steps. It returns an error if a bond breaks, which a correct
-// integrator never does; the chains are of no use afterwards.
+// integrator never causes; the chains are unusable afterwards.
 func (d *Motion) Advance(n int) error {
 	for range n {
 		d.team.Each(d.mix.Chains(), d.moveChain)
@@ -134,8 +136,8 @@ func (d *Motion) Advance(n int) error {
 			return err
 		}
 		way := d.farthest()
-		d.path += way
-		d.drift += way
+		d.driftSincePrune += way
+		d.driftSinceBuild += way
 		if d.stale.Load() {
 			d.stale.Store(false)
 			copy(d.built, d.x)
@@ -146,7 +148,7 @@ func (d *Motion) Advance(n int) error {
 	return nil
 }
 
-// farthest returns the longest way of a bead in the last step, in nm.
+// farthest returns the maximum displacement of a bead in the last step, in nm.
 func (d *Motion) farthest() float64 {
 	r2 := 0.0
 	for k := range d.scratch {
@@ -156,66 +158,68 @@ func (d *Motion) farthest() float64 {
 	return math.Sqrt(r2)
 }
 
-// buildLists builds the lists for the positions in built, which fine has, too.
+// buildLists builds the lists for the positions in built, which must also be in fine.
 func (d *Motion) buildLists() {
-	d.stick.build(d.mix, d.built, d.fine, d.team)
-	d.screen.build(d.mix, d.built, d.fine, d.team)
+	d.ashbaughHatch.build(d.mix, d.built, d.fine, d.team)
+	d.debyeHueckel.build(d.mix, d.built, d.fine, d.team)
 	d.sortTasks()
-	d.path, d.drift = math.Inf(1), 0 // prune them
+	d.driftSincePrune, d.driftSinceBuild = math.Inf(1), 0 // forces pruning
 }
 
-// sortTasks puts the long tasks first, so that the workers end at about the same time.
+// sortTasks sorts the tasks longest first, so that the workers finish at about the same
+// time.
 func (d *Motion) sortTasks() {
-	n := len(d.stick.domain)
+	n := len(d.ashbaughHatch.domain)
 	d.largest = d.largest[:0]
-	for k := range n + len(d.screen.domain) {
+	for k := range n + len(d.debyeHueckel.domain) {
 		d.largest = append(d.largest, k)
 	}
 	cost := func(k int) int {
 		if k < n {
-			return len(d.stick.domain[k].tiles)
+			return len(d.ashbaughHatch.domain[k].tiles)
 		}
-		return len(d.screen.domain[k-n].tiles)
+		return len(d.debyeHueckel.domain[k-n].tiles)
 	}
 	slices.SortStableFunc(d.largest, func(a, b int) int { return cost(b) - cost(a) })
 }
 
-// interact computes the forces of all pairs.
+// interact computes all pair forces.
 func (d *Motion) interact() {
-	n := len(d.stick.domain)
-	rebuild := d.path > innerSkin/2
+	n := len(d.ashbaughHatch.domain)
+	rebuild := d.driftSincePrune > innerSkin/2
 	if rebuild {
-		d.path = 0
+		d.driftSincePrune = 0
 	}
 	d.team.Each(len(d.largest), func(_, task int) {
-		k, kind := d.largest[task], d.stick
+		k, kind := d.largest[task], d.ashbaughHatch
 		if k >= n {
-			k, kind = k-n, d.screen
+			k, kind = k-n, d.debyeHueckel
 		}
 		domain := &kind.domain[k]
 		domain.placeBeads(d.fine)
 		if rebuild {
-			domain.shorten(&domain.near, kind.cutoff+innerSkin)
+			domain.pruneTo(&domain.near, kind.cutoff+innerSkin)
 		}
-		if kind == d.stick {
-			addStick32(domain.quads, &domain.near)
+		if kind == d.ashbaughHatch {
+			addAshbaughHatch32(domain.quads, &domain.near)
 		} else {
-			addScreen32(domain.quads, &domain.near, d.mix.screen)
+			addDebyeHueckel32(domain.quads, &domain.near, d.mix.debyeHueckel)
 		}
 	})
 }
 
-// moveChain is one step of a chain, with the forces of the present positions.
+// moveChain performs one integration step of a chain with the forces of the current
+// positions.
 func (d *Motion) moveChain(worker, chain int) {
-	const rounding = 1e-9 // nm, more than that of a sum of ways
+	const rounding = 1e-9 // nm, more than the rounding error of a sum of displacements
 	model := d.mix.model[chain]
 	x, v, fine := PartOf(d.mix, d.x, chain), PartOf(d.mix, d.v, chain), PartOf(d.mix, d.fine, chain)
 	h := &d.scratch[worker]
 	force, random := h.force[:len(x)], h.random[:3*len(x)]
-	h.fetched = d.stick.fetch(chain) + d.screen.fetch(chain)
+	h.fetched = d.ashbaughHatch.prefetchForces(chain) + d.debyeHueckel.prefetchForces(chain)
 	model.bondForces(x, force)
-	d.stick.addForces(chain, force)
-	d.screen.addForces(chain, force)
+	d.ashbaughHatch.addForces(chain, force)
+	d.debyeHueckel.addForces(chain, force)
 	if d.pull != 0 {
 		d.addPull(x, force)
 	}
@@ -230,12 +234,12 @@ func (d *Motion) moveChain(worker, chain int) {
 	}
 	h.farthest = farthest
 	d.checkBonds(chain)
-	if d.drift+math.Sqrt(farthest) > outerSkin/2-rounding && leftLists(x, PartOf(d.mix, d.built, chain)) {
+	if d.driftSinceBuild+math.Sqrt(farthest) > outerSkin/2-rounding && leftLists(x, PartOf(d.mix, d.built, chain)) {
 		d.stale.Store(true) // the lists will be rebuilt
 	}
 }
 
-// leftLists reports whether a bead has gone too far for the lists.
+// leftLists reports whether a bead has moved too far for the lists.
 func leftLists(x, built []Vec) bool {
 	const limit = (outerSkin / 2) * (outerSkin / 2)
 	for i := range x {
@@ -246,14 +250,14 @@ func leftLists(x, built []Vec) bool {
 	return false
 }
 
-// refine sets the positions in units of fine.
+// refine sets fine from x.
 func (d *Motion) refine(x []Vec) {
 	for i := range x {
 		d.fine[i] = x[i].fine()
 	}
 }
 
-// addPull adds the forces of the springs.
+// addPull adds the forces of the restraint.
 func (d *Motion) addPull(x, force []Vec) {
 	middle := 0.0
 	for i := range x {
@@ -265,7 +269,7 @@ func (d *Motion) addPull(x, force []Vec) {
 	}
 }
 
-// bondForces sets forces to those of the bonds.
+// bondForces sets force to the bond forces.
 func (m *Model) bondForces(x, force []Vec) {
 	var before Vec // force from the bond to the previous bead
 	for i := 0; i+1 < len(x); i++ {
@@ -277,7 +281,7 @@ func (m *Model) bondForces(x, force []Vec) {
 	force[len(x)-1] = before
 }
 
-// checkBonds looks for a broken bond in a chain.
+// checkBonds checks a chain for a broken bond.
 func (d *Motion) checkBonds(chain int) {
 	from, to := d.mix.Span(chain)
 	for i := from; i+1 < to; i++ {
@@ -294,7 +298,7 @@ func (d *Motion) checkBonds(chain int) {
 	}
 }
 
-// failure is the error of a broken bond, if there is one.
+// failure returns an error if a bond is broken.
 func (d *Motion) failure() error {
 	bead := int(d.broken.Load()) - 1
 	if bead < 0 {
@@ -309,15 +313,15 @@ func (d *Motion) failure() error {
 		"this should not happen, please report it with these settings", chain+1, d.step, residue, residue+1)
 }
 
-// Step returns the number of steps done.
+// Step returns the number of completed steps.
 func (d *Motion) Step() int64 { return d.step }
 
 // Positions returns one position per bead, in nm. They are neither wrapped nor copied:
-// the caller must not change them, and Advance does.
+// the caller must not modify them, and Advance changes them.
 func (d *Motion) Positions() []Vec { return d.x }
 
 // Temperature returns the kinetic temperature in K, with three degrees of freedom per
-// bead: nothing is constrained.
+// bead because nothing is constrained.
 func (d *Motion) Temperature() float64 {
 	twice := 0.0
 	for chain, model := range d.mix.model {

@@ -24,7 +24,7 @@ func mixed(t testing.TB, copies int, box Vec) *Mixture {
 	return NewMixture(all, box)
 }
 
-// setOut returns chains that were packed into all of their box.
+// setOut starts chains packed into the whole box.
 func setOut(t testing.TB, m *Mixture, cores int) *Motion {
 	t.Helper()
 	x, err := Pack(m, 1, 1, 0, m.Box.Z)
@@ -41,13 +41,13 @@ func startedAt(t testing.TB, m *Mixture, x []Vec, cores int) *Motion {
 	return d
 }
 
-// resumed continues from a stored state.
+// resumed continues from a saved state.
 func resumed(t testing.TB, m *Mixture, state *Archive, cores int) *Motion {
 	t.Helper()
 	team := NewTeam(cores)
 	t.Cleanup(team.Close)
 	d := NewMotion(m, team, 7, 1)
-	d.Archive(Restoring(state.Bytes()))
+	d.Archive(OpenArchive(state.Bytes()))
 	must.OK(t, d.Resume())
 	return d
 }
@@ -57,30 +57,30 @@ func (d *Motion) advance(t testing.TB, steps int) {
 	must.OK(t, d.Advance(steps))
 }
 
-// forces of the present positions without springs.
+// forces returns the forces at the current positions without the restraint.
 func (d *Motion) forces() []Vec {
 	all := make([]Vec, d.mix.Size())
 	for chain, model := range d.mix.model {
 		of := PartOf(d.mix, all, chain)
 		model.bondForces(PartOf(d.mix, d.x, chain), of)
-		d.stick.addForces(chain, of)
-		d.screen.addForces(chain, of)
+		d.ashbaughHatch.addForces(chain, of)
+		d.debyeHueckel.addForces(chain, of)
 	}
 	return all
 }
 
-// Lists and domains give the forces, energies and the virial of all pairs, in boxes in
-// which a bead nearly sees itself and in long ones, from positions anywhere.
+// Lists and domains give the same forces, energies and virial as all pairs, in long boxes
+// and in boxes in which a bead nearly interacts with itself, from positions anywhere.
 func TestForcesOfManyChainsAreThoseOfAllPairs(t *testing.T) {
 	t.Parallel()
-	boxes := []Vec{{LeastBox, LeastBox, LeastBox}, {9, 10, 40}, {30, 9, 9.5}}
+	boxes := []Vec{{MinBoxEdge, MinBoxEdge, MinBoxEdge}, {9, 10, 40}, {30, 9, 9.5}}
 	for k, box := range boxes {
 		t.Run(fmt.Sprint(box), func(t *testing.T) {
 			t.Parallel()
 			m := mixed(t, 2+k, box)
 			d := setOut(t, m, 2)
 			for k := range 5 {
-				d.advance(t, 60*(k+1)) // the last time through several lists
+				d.advance(t, 60*(k+1)) // the last time with several list builds
 				sums, want := plainSums(m, d.x, nil)
 				compareSums(t, d.Sums(), sums)
 				worst, scale := 0.0, 0.0
@@ -98,11 +98,12 @@ func TestForcesOfManyChainsAreThoseOfAllPairs(t *testing.T) {
 	}
 }
 
-// compareLists reports pairs within a cutoff that the pruned lists lack, have twice, or have
-// although they are bonded. The force of a pair at a cutoff is too small to be missed.
+// compareLists reports pairs within a cutoff that are missing from the pruned lists, are
+// listed twice, or are listed although bonded. Forces would not reveal a pair missing at
+// the cutoff, where they are too small.
 func (d *Motion) compareLists(t *testing.T) {
 	t.Helper()
-	for name, kind := range map[string]*domains{"Ashbaugh-Hatch": d.stick, "Debye-Hückel": d.screen} {
+	for name, kind := range map[string]*domains{"Ashbaugh-Hatch": d.ashbaughHatch, "Debye-Hückel": d.debyeHueckel} {
 		var listed, want [][2]int32
 		for k := range kind.domain {
 			domain := &kind.domain[k]
@@ -127,7 +128,7 @@ func (d *Motion) compareLists(t *testing.T) {
 			}
 			for j := i + 1; j < len(d.x); j++ {
 				bonded := j == i+1 && j < int(d.mix.first[chain+1])
-				if interacts[i] && interacts[j] && !bonded && d.mix.Image(d.x[i].Sub(d.x[j])).Norm() < kind.cutoff {
+				if interacts[i] && interacts[j] && !bonded && d.mix.MinimumImage(d.x[i].Sub(d.x[j])).Norm() < kind.cutoff {
 					want = append(want, [2]int32{int32(i), int32(j)})
 				}
 			}
@@ -139,8 +140,8 @@ func (d *Motion) compareLists(t *testing.T) {
 	}
 }
 
-// A chain that is longer than the box meets itself, as a quad of charges that are far
-// apart does, once.
+// A chain longer than the box, and with it a quad of charges that are far apart,
+// interacts once with its own images.
 func TestChainsMeetThemselves(t *testing.T) {
 	t.Parallel()
 	few := strings.Repeat("G", 20)
@@ -158,8 +159,8 @@ func TestChainsMeetThemselves(t *testing.T) {
 func compareSums(t *testing.T, got, want Sums) {
 	t.Helper()
 	for what, v := range map[string][2]float64{
-		"bond": {got.Bond, want.Bond}, "Ashbaugh-Hatch": {got.Stick, want.Stick},
-		"Debye-Hückel": {got.Screen, want.Screen}, "virial": {got.Virial, want.Virial},
+		"bond": {got.Bond, want.Bond}, "Ashbaugh-Hatch": {got.AshbaughHatch, want.AshbaughHatch},
+		"Debye-Hückel": {got.DebyeHueckel, want.DebyeHueckel}, "virial": {got.Virial, want.Virial},
 	} {
 		if math.Abs(v[0]-v[1]) > 1e-6*(0.01+math.Abs(v[1])) {
 			t.Errorf("%s: %v, over all pairs %v", what, v[0], v[1])
@@ -167,7 +168,7 @@ func compareSums(t *testing.T, got, want Sums) {
 	}
 }
 
-// scatter moves each chain by some edges of the box, which changes no force.
+// scatter shifts each chain by box edges, which changes no force.
 func (d *Motion) scatter() {
 	rng := rand.New(rand.NewPCG(1, uint64(d.step)))
 	for chain := range d.mix.Chains() {
@@ -183,15 +184,15 @@ func (d *Motion) scatter() {
 	d.interact()
 }
 
-// The trajectory does not depend on the number of workers, nor on being stored and restored
-// in between.
+// The trajectory does not depend on the number of workers, or on a save and restore in
+// between.
 func TestMotionDependsOnItsStateAlone(t *testing.T) {
 	t.Parallel()
 	m := mixed(t, 6, Vec{10, 12, 40})
 	one := setOut(t, m, 1)
 	one.Pull(0.01)
 	one.advance(t, 70)
-	state := Storing(nil)
+	state := NewArchive(nil)
 	one.Archive(state)
 	listed := one.lists()
 	one.advance(t, 80)
@@ -214,9 +215,9 @@ func TestMotionDependsOnItsStateAlone(t *testing.T) {
 	}
 }
 
-// lists returns copies of the lists of all domains, before they are pruned.
+// lists returns copies of the lists of all domains, before pruning.
 func (d *Motion) lists() (all []pairList) {
-	for _, kind := range []*domains{d.stick, d.screen} {
+	for _, kind := range []*domains{d.ashbaughHatch, d.debyeHueckel} {
 		for k := range kind.domain {
 			l := &kind.domain[k].pairList
 			all = append(all, pairList{slices.Clone(l.start), slices.Clone(l.tiles)})
@@ -225,7 +226,6 @@ func (d *Motion) lists() (all []pairList) {
 	return all
 }
 
-// Without friction, energy stays.
 func TestManyChainsConserveEnergy(t *testing.T) {
 	t.Parallel()
 	m := mixed(t, 4, Vec{10, 10, 14})
@@ -251,7 +251,7 @@ func TestManyChainsConserveEnergy(t *testing.T) {
 	}
 }
 
-// Walks that were packed keep apart, between the heights that were given.
+// Packed random walks do not overlap and lie between the given z limits.
 func TestPackedChainsKeepApart(t *testing.T) {
 	t.Parallel()
 	m := mixed(t, 6, Vec{10, 10, 60})
@@ -265,8 +265,8 @@ func TestPackedChainsKeepApart(t *testing.T) {
 			t.Fatalf("bead %d is at height %g", i, x[i].Z)
 		}
 		for j := range i {
-			least := 0.379 - 0.1 // each is moved a little
-			if r := m.Image(x[i].Sub(x[j])).Norm(); r < least {
+			least := 0.379 - 0.1 // shake moves each bead a little
+			if r := m.MinimumImage(x[i].Sub(x[j])).Norm(); r < least {
 				t.Fatalf("beads %d and %d are %g nm apart", i, j, r)
 			}
 		}

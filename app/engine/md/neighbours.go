@@ -5,29 +5,28 @@ import (
 	"math/bits"
 )
 
-// skin is how far the lists reach beyond the cutoff, in nm. Any value gives the
-// same trajectory, bit for bit; this one is about the fastest.
+// skin is the extension of the neighbor lists beyond the cutoff, in nm. Any value gives
+// the same trajectory, bit for bit; this one is about the fastest.
 const skin = 0.4
 
-// pairList holds, for each quad, its partners of the same or a higher number, in
-// ascending order: the tiles of quad k are tiles[start[k]:start[k+1]]. Beads near
-// one bead of a quad are mostly near the other three too, so little work is
-// wasted. Pairs beyond the cutoff add nothing to a force, and the others are added
-// in the order of their numbers. Forces therefore depend on positions alone, not
-// on when the list was built.
+// pairList holds, for each quad, its partners of the same or a higher index, in ascending
+// order: the tiles of quad k are tiles[start[k]:start[k+1]]. Beads near one bead of a
+// quad are mostly near the other three too, so little work is wasted. Pairs beyond the
+// cutoff add nothing to a force, and the others are added in order of their indexes, so
+// forces depend on positions alone, not on when the list was built.
 type pairList struct {
 	start []int32
 	tiles []tile
 }
 
-// tile is a quad of partners and the pairs with them that count: bit 4i+j stands
-// for the bead in lane i and the partner in lane j.
+// tile is a partner quad with the pairs that count: bit 4i+j is the pair of the bead in
+// lane i and the partner in lane j.
 type tile struct{ quad, pairs uint16 }
 
-// allPairs are those of two quads.
+// allPairs has the bits of all pairs of two quads.
 const allPairs = 1<<(quadSize*quadSize) - 1
 
-// rows returns the number of quads that have partners of their own: the first ones.
+// rows returns the number of leading quads that have lists of partners.
 func (l *pairList) rows() int { return len(l.start) - 1 }
 
 // all yields the listed pairs of beads, within the cutoff or not.
@@ -46,17 +45,17 @@ func (l *pairList) all() iter.Seq2[int, int] {
 	}
 }
 
-// neighbours is a Verlet list for one kind of pairs: all pairs within reach when
-// it was built. It holds every pair within the cutoff until some bead has moved
-// by half the skin.
+// neighbours is a Verlet neighbor list for one kind of interaction: all pairs within
+// reach when it was built. It contains every pair within the cutoff until some bead has
+// moved by half the skin.
 type neighbours struct {
 	pairList
-	reach float64 // nm, cutoff and skin
-	first []int32 // for each bead, its first partner of a higher number that is not bonded to it
-	balls []ball  // around the quads
+	reach float64 // nm, cutoff plus skin
+	first []int32 // for each bead, its first non-bonded partner of higher index
+	balls []ball  // bounding spheres of the quads
 }
 
-// ball is a sphere around the beads of a quad.
+// ball is the bounding sphere of the beads of a quad.
 type ball struct {
 	centre Vec
 	radius float64
@@ -66,7 +65,7 @@ func newNeighbours(cutoff float64, first []int32) *neighbours {
 	return &neighbours{reach: cutoff + skin, first: first}
 }
 
-// build replaces the list with one for the positions in quads.
+// build rebuilds the list for the positions in quads.
 func (n *neighbours) build(quads []quad) {
 	n.start = append(n.start[:0], 0)
 	n.tiles = n.tiles[:0]
@@ -84,7 +83,7 @@ func (n *neighbours) build(quads []quad) {
 // beads returns the number of beads in a quad.
 func (n *neighbours) beads(quad int) int { return min(quadSize, len(n.first)-quad*quadSize) }
 
-// enclose computes the balls.
+// enclose computes the bounding spheres.
 func (n *neighbours) enclose(quads []quad) {
 	n.balls = n.balls[:0]
 	for k := range quads {
@@ -100,14 +99,14 @@ func (n *neighbours) enclose(quads []quad) {
 	}
 }
 
-// apart reports whether no bead of one quad can be within reach of the other.
+// apart reports whether no beads of two quads can be within reach of each other.
 func (n *neighbours) apart(k, l int) bool {
 	a, b := &n.balls[k], &n.balls[l]
 	far := n.reach + a.radius + b.radius
 	return a.centre.Sub(b.centre).Norm2() > far*far
 }
 
-// near reports whether two lanes are within reach. Unused lanes count too.
+// near reports whether any two lanes are within reach, including unused lanes.
 func (n *neighbours) near(a, b *quad) bool {
 	for i := range quadSize {
 		xi := a.position(i)
@@ -130,8 +129,8 @@ func (n *neighbours) addTile(k, l int) {
 	}
 }
 
-// validPairs returns the pairs of two quads without bonded ones, those counted
-// the other way round, and unused lanes.
+// validPairs returns the pairs of two quads, except bonded pairs, pairs counted in the
+// other order, and unused lanes.
 func (n *neighbours) validPairs(k, l int) uint16 {
 	var pairs uint16
 	for i := range n.beads(k) {

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	packCell     = 0.75 // nm, longer than any diameter
-	packRetreats = 400  // of one chain before it begins elsewhere
-	packPlaces   = 200  // tried for one chain
+	packCell     = 0.75 // nm, larger than any bead diameter
+	packRetreats = 400  // per chain before it restarts elsewhere
+	packPlaces   = 200  // starting points tried per chain
 )
 
-// packing is beads that are placed in a box, by cell.
+// packing holds the beads placed in a box, by cell.
 type packing struct {
 	mix    *Mixture
 	types  []uint8
@@ -21,18 +21,19 @@ type packing struct {
 	inCell map[int][]int32
 }
 
-// Pack returns self-avoiding walks of all chains, whose beads lie between two heights in
-// nm and keep apart from those of all other chains by their diameters, also through the
-// sides of the box; then each bead is moved a little, so that bonds have the temperature's length. It returns an error if there is too little room.
+// Pack returns self-avoiding walks of all chains, whose beads lie between z = low and
+// high in nm and do not overlap with those of any other chain, including periodic images.
+// It then moves each bead slightly to give thermal bond lengths. It returns an error if
+// the chains do not fit.
 func Pack(m *Mixture, seed uint64, replica int, low, high float64) ([]Vec, error) {
 	p := &packing{mix: m, inCell: make(map[int][]int32)}
 	p.count = [3]int{int(m.Box.X / packCell), int(m.Box.Y / packCell), int(m.Box.Z / packCell)}
 	p.edge = Vec{m.Box.X / float64(p.count[0]), m.Box.Y / float64(p.count[1]), m.Box.Z / float64(p.count[2])}
-	source := randomOf(seed, m.Chains(), replica) // of no chain
+	source := randomOf(seed, m.Chains(), replica) // the stream of no chain
 	rng := source.rng()
 	for _, model := range m.model {
 		if !p.addChain(model, rng, low, high) {
-			return nil, errors.New("the chains have too little room: a larger box or fewer copies are needed")
+			return nil, errors.New("the chains do not fit: use a larger box or fewer copies")
 		}
 	}
 	m.model[0].shake(p.x, rng)
@@ -49,7 +50,7 @@ func (p *packing) addChain(m *Model, rng *rand.Rand, low, high float64) bool {
 	return false
 }
 
-// walk adds a chain from a place, or nothing.
+// walk adds a whole chain that starts at start, or adds nothing and returns false.
 func (p *packing) walk(m *Model, rng *rand.Rand, start Vec, low, high float64) bool {
 	first := len(p.x)
 	p.push(m.types[0], start)
@@ -82,7 +83,7 @@ func (p *packing) push(kind uint8, at Vec) {
 	p.types = append(p.types, kind)
 }
 
-// drop removes the beads from one on. In each cell they are the last.
+// drop removes the beads from index from on. In each cell they are the last.
 func (p *packing) drop(from int) {
 	for k := len(p.x) - 1; k >= from; k-- {
 		c := p.cell(p.x[k])
@@ -105,8 +106,8 @@ func (p *packing) cell(at Vec) int {
 	return (c[2]*p.count[1]+c[1])*p.count[0] + c[0]
 }
 
-// fits reports whether a bead of a chain overlaps with none of those placed but one, to
-// which it will be bonded.
+// fits reports whether a bead of a chain overlaps with none of those placed except but,
+// to which it will be bonded.
 func (p *packing) fits(m *Model, bead int, at Vec, but int) bool {
 	sigma := residues[m.types[bead]].sigma
 	c := p.axes(at)
@@ -116,7 +117,7 @@ func (p *packing) fits(m *Model, bead int, at Vec, but int) bool {
 		z, _ := wrapped(c[2]+k/9-1, p.count[2])
 		for _, j := range p.inCell[(z*p.count[1]+y)*p.count[0]+x] {
 			apart := (sigma + residues[p.types[j]].sigma) / 2
-			if int(j) != but && p.mix.Image(at.Sub(p.x[j])).Norm2() < apart*apart {
+			if int(j) != but && p.mix.MinimumImage(at.Sub(p.x[j])).Norm2() < apart*apart {
 				return false
 			}
 		}

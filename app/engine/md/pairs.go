@@ -4,19 +4,19 @@ import "math"
 
 const (
 	contactDistance  = 1.0 // nm
-	contactExclusion = 3   // residues so close along the chain do not count as contacts
+	contactExclusion = 3   // maximum separation along the chain that does not count as a contact
 )
 
-// PairSums gathers averages over pairs of residues. Residues count from 0.
+// PairSums accumulates averages over pairs of residues. Residues count from 0.
 type PairSums struct {
 	frames     int64
 	residues   int
-	distance   []float64 // sums of r in nm for i < j, row after row
-	contacts   []uint32  // how often r was below contactDistance
+	distance   []float64 // sums of r in nm for i < j, row by row
+	contacts   []uint32  // number of frames with r below contactDistance
 	separation []float64 // sums of r² over all pairs with |i-j| = index
 }
 
-// NewPairSums returns sums without frames for a chain of some residues.
+// NewPairSums returns empty sums for a chain of the given number of residues.
 func NewPairSums(residues int) *PairSums {
 	pairs := residues * (residues - 1) / 2
 	return &PairSums{
@@ -27,7 +27,7 @@ func NewPairSums(residues int) *PairSums {
 	}
 }
 
-// Add adds a frame: one position in nm per residue.
+// Add adds a frame with one position in nm per residue.
 func (p *PairSums) Add(x []Vec) {
 	p.frames++
 	k := 0
@@ -44,7 +44,7 @@ func (p *PairSums) Add(x []Vec) {
 	}
 }
 
-// Merge adds the frames of another chain of as many residues.
+// Merge adds the frames of another chain with the same number of residues.
 func (p *PairSums) Merge(o *PairSums) {
 	p.frames += o.frames
 	for k := range o.distance {
@@ -56,7 +56,7 @@ func (p *PairSums) Merge(o *PairSums) {
 	}
 }
 
-// Archive stores or restores the sums.
+// Archive saves or restores the sums.
 func (p *PairSums) Archive(a *Archive) {
 	a.Integer(&p.frames)
 	for _, sums := range [][]float64{p.distance, p.separation} {
@@ -75,13 +75,12 @@ func (p *PairSums) Archive(a *Archive) {
 // Frames returns the number of frames.
 func (p *PairSums) Frames() int64 { return p.frames }
 
-// index is the place of i < j among the pairs.
+// index returns the index of the pair i < j.
 func (p *PairSums) index(i, j int) int {
 	return i*(2*p.residues-i-1)/2 + j - i - 1
 }
 
-// MeanDistance returns the mean distance of two residues in nm, NaN without
-// frames.
+// MeanDistance returns the mean distance of two residues in nm, or NaN without frames.
 func (p *PairSums) MeanDistance(i, j int) float64 {
 	if i == j {
 		return 0
@@ -89,9 +88,9 @@ func (p *PairSums) MeanDistance(i, j int) float64 {
 	return p.distance[p.index(min(i, j), max(i, j))] / float64(p.frames)
 }
 
-// Contact returns the fraction of the frames in which two residues are within
-// 1 nm, NaN without frames. It is 0 for residues at most three apart along the
-// chain, which always are.
+// Contact returns the fraction of frames in which two residues are within 1 nm, or NaN
+// without frames. It is 0 for residues at most three apart along the chain, which are
+// always close.
 func (p *PairSums) Contact(i, j int) float64 {
 	i, j = min(i, j), max(i, j)
 	if j-i <= contactExclusion {
@@ -100,8 +99,8 @@ func (p *PairSums) Contact(i, j int) float64 {
 	return float64(p.contacts[p.index(i, j)]) / float64(p.frames)
 }
 
-// RMS returns the root mean square distance in nm for each separation along the
-// chain from 1 on; item 0 is not used.
+// RMS returns the root mean square distance in nm for each separation along the chain,
+// from 1 on; item 0 is unused.
 func (p *PairSums) RMS() []float64 {
 	values := make([]float64, p.residues)
 	for s := 1; s < p.residues; s++ {

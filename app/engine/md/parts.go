@@ -1,17 +1,18 @@
 package md
 
-// scalingParts is into how many parts a run is divided for the error of its scaling exponent.
+// scalingParts is the number of blocks of a run used for the error of its scaling
+// exponent.
 const scalingParts = 32
 
-// ScalingParts remembers the sums of [PairSums] at the ends of equal parts of a run, from which
-// the error of the scaling exponent follows.
+// ScalingParts records the sums of [PairSums] at the ends of equal blocks of a run, from
+// which the error of the scaling exponent is estimated.
 type ScalingParts struct {
 	expected int64               // frames of the whole run
-	frames   [scalingParts]int64 // up to the end of a part; 0 if it has none of its own
+	frames   [scalingParts]int64 // cumulative at the end of each part; 0 if the part has no frames
 	squares  [scalingParts][]float64
 }
 
-// NewScalingParts returns parts of a run that is going to have a number of frames.
+// NewScalingParts returns parts for a run with the given number of frames.
 func NewScalingParts(residues int, frames int64) *ScalingParts {
 	p := &ScalingParts{expected: max(1, frames)}
 	for k := range p.squares {
@@ -20,15 +21,16 @@ func NewScalingParts(residues int, frames int64) *ScalingParts {
 	return p
 }
 
-// Update notes the sums after a frame was added to them.
+// Update records the sums after a frame was added to them.
 func (p *ScalingParts) Update(sums *PairSums) {
 	k := min(scalingParts-1, (sums.frames-1)*scalingParts/p.expected)
 	p.frames[k] = sums.frames
 	copy(p.squares[k], sums.separation)
 }
 
-// Nu returns a series whose mean is about the scaling exponent and whose error is that of the
-// exponent: the pseudo-values of the jackknife over the parts, n nu - (n-1) nu without the part.
+// Nu returns a series whose mean approximates the scaling exponent and whose error is the
+// error of the exponent: the jackknife pseudo-values over the parts, n nu - (n-1) nu
+// without the part.
 func (p *ScalingParts) Nu() Series {
 	var ends []int
 	for k, frames := range p.frames {
@@ -51,8 +53,8 @@ func (p *ScalingParts) Nu() Series {
 	return s
 }
 
-// fit returns the exponent of the frames up to the end of a part, without those of the part
-// without, which follows the part before; -1 is none.
+// fit returns the exponent of the frames up to the end of part last, excluding part
+// without, which follows part before; -1 means no part.
 func (p *ScalingParts) fit(last, without, before int) float64 {
 	sums := &PairSums{residues: len(p.squares[last]), frames: p.frames[last], separation: append([]float64{}, p.squares[last]...)}
 	remove := func(k int, sign float64) {
@@ -69,7 +71,7 @@ func (p *ScalingParts) fit(last, without, before int) float64 {
 	return FitScaling(sums.RMS()).Nu
 }
 
-// Archive stores or restores the sums.
+// Archive saves or restores the sums.
 func (p *ScalingParts) Archive(a *Archive) {
 	for k := range p.frames {
 		a.Integer(&p.frames[k])

@@ -11,9 +11,9 @@ func plainPair(m *Model, a, b uint8, charges float64) enginetest.Pair {
 	}
 }
 
-// plainSums are those over all pairs of beads with the nearest image of each, and the forces
-// that follow. With a table, Debye-Hückel forces are taken from it.
-func plainSums(m *Mixture, x []Vec, table *screenTable) (Sums, []Vec) {
+// plainSums returns the sums over all minimum-image pairs of beads, and the forces. If
+// there is a table, Debye–Hückel forces are taken from it.
+func plainSums(m *Mixture, x []Vec, table *debyeHueckelTable) (Sums, []Vec) {
 	var s Sums
 	force := make([]Vec, len(x))
 	chainOf, local := make([]int, len(x)), make([]int, len(x))
@@ -26,7 +26,7 @@ func plainSums(m *Mixture, x []Vec, table *screenTable) (Sums, []Vec) {
 	for i := range x {
 		for j := i + 1; j < len(x); j++ {
 			a, b := m.model[chainOf[i]], m.model[chainOf[j]]
-			d, w := m.Image(x[i].Sub(x[j])), 0.0
+			d, w := m.MinimumImage(x[i].Sub(x[j])), 0.0
 			if chainOf[i] == chainOf[j] && local[j] == local[i]+1 {
 				d = x[i].Sub(x[j])
 				r := d.Norm()
@@ -34,13 +34,13 @@ func plainSums(m *Mixture, x []Vec, table *screenTable) (Sums, []Vec) {
 				s.Bond += 8033. / 2 * (r - 0.38) * (r - 0.38)
 			} else if r := d.Norm(); r < 4 {
 				pair := plainPair(m.shared, a.types[local[i]], b.types[local[j]], a.charge[local[i]]*b.charge[local[j]])
-				stick, stickForce := pair.Stick(r)
-				screen, screenForce := pair.Screen(r)
+				ashbaughHatch, ashbaughHatchForce := pair.AshbaughHatch(r)
+				debyeHueckel, debyeHueckelForce := pair.DebyeHuckel(r)
 				if table != nil {
-					screenForce = pair.Strength * table.forceOverR(r*r) * r
+					debyeHueckelForce = pair.Strength * table.forceOverR(r*r) * r
 				}
-				s.Stick, s.Screen = s.Stick+stick, s.Screen+screen
-				w = (stickForce + screenForce) / r
+				s.AshbaughHatch, s.DebyeHueckel = s.AshbaughHatch+ashbaughHatch, s.DebyeHueckel+debyeHueckel
+				w = (ashbaughHatchForce + debyeHueckelForce) / r
 			}
 			force[i] = force[i].AddScaled(w, d)
 			force[j] = force[j].AddScaled(-w, d)
@@ -50,7 +50,7 @@ func plainSums(m *Mixture, x []Vec, table *screenTable) (Sums, []Vec) {
 	return s, force
 }
 
-// chainSums are those of one chain.
-func chainSums(m *Model, x []Vec, table *screenTable) (Sums, []Vec) {
+// chainSums is plainSums for one chain.
+func chainSums(m *Model, x []Vec, table *debyeHueckelTable) (Sums, []Vec) {
 	return plainSums(NewMixture([]Component{{m, 1}}, Vec{1e6, 1e6, 1e6}), x, table)
 }

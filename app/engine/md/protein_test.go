@@ -7,7 +7,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// The default of the setting friction_per_ps.
+// usualFriction is the default of the setting friction_per_ps.
 const usualFriction = 0.01
 
 func referenceModel(t testing.TB, name string) *Model {
@@ -16,14 +16,14 @@ func referenceModel(t testing.TB, name string) *Model {
 	return NewModel(p.Sequence, in(p.Temperature, p.PH, p.IonicStrength))
 }
 
-// in is an environment with the default settings otherwise.
+// in returns conditions with the other settings at their defaults.
 func in(temperature, pH, ionicStrength float64) Conditions {
 	return Conditions{
 		Temperature: temperature, PH: pH, IonicStrength: ionicStrength, Friction: usualFriction, ChargedTermini: true,
 	}
 }
 
-// started is a chain at its start structure, with the seed 1.
+// started returns a chain in its initial conformation, with seed 1.
 func started(t testing.TB, m *Model) *Dynamics {
 	t.Helper()
 	d := NewDynamics(m, NewRandom(1, 0, 1))

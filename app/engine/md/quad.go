@@ -1,21 +1,21 @@
 package md
 
-// quadSize is the number of beads that the inner loops process at once: the
-// float64 numbers in a vector register of 256 bits.
+// quadSize is the number of beads that the inner loops process at once: the number of
+// float64 values in a 256-bit vector register.
 const quadSize = 4
 
-// quad holds four consecutive beads in the layout of the inner loops. The last
-// quad of a chain may have unused lanes.
+// quad holds four consecutive beads in the layout of the inner loops. The last quad of a
+// chain can have unused lanes.
 type quad struct {
 	x, y, z    [quadSize]float64 // nm
-	p, q       [quadSize]float64 // parameters of the force, see halfStick and newField
+	p, q       [quadSize]float64 // force parameters, see halfAshbaughHatch and newField
 	fx, fy, fz [quadSize]float64 // force, kJ/mol/nm
 }
 
 // bead returns the quad and the lane of a bead.
 func bead(quads []quad, i int) (*quad, int) { return &quads[i/quadSize], i % quadSize }
 
-// newQuads returns enough quads for a number of beads.
+// newQuads returns the quads for a number of beads.
 func newQuads(beads int) []quad { return make([]quad, (beads+quadSize-1)/quadSize) }
 
 func (q *quad) setPosition(lane int, at Vec) {

@@ -8,7 +8,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestScrambleIsThatOfSplitMix64 has the generator's first outputs of seed 0, so that
+// TestScrambleIsThatOfSplitMix64 checks the generator's first outputs for seed 0, so that
 // equal seeds give equal runs in all versions.
 func TestScrambleIsThatOfSplitMix64(t *testing.T) {
 	const step = 0x9e3779b97f4a7c15

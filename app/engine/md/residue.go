@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Letters are the twenty amino acids in one-letter code, in the order of residues.csv, which
-// is alphabetical. The index of a letter is the type of its bead.
+// Letters are the one-letter codes of the twenty amino acids, in the order of
+// residues.csv, which is alphabetical. The index of a letter is the type of its bead.
 const Letters = "ACDEFGHIKLMNPQRSTVWY"
 
 // residue holds the parameters of one amino acid.
 type residue struct {
-	code   string  // of three letters
+	code   string  // three-letter code
 	mass   float64 // g/mol, within a chain
 	lambda float64 // stickiness, 0 to 1
 	sigma  float64 // diameter, nm
-	charge float64 // elementary charges; that of histidine depends on pH
+	charge float64 // elementary charges; pH-dependent for histidine
 }
 
 //go:embed residues.csv
 var residuesCSV string
 
-// residues is the table of CALVADOS 2, in the order of Letters.
+// residues is the CALVADOS 2 table, in the order of Letters.
 var residues = mustReadResidues(residuesCSV)
 
 func mustReadResidues(text string) [len(Letters)]residue {
@@ -49,10 +49,11 @@ func mustReadResidues(text string) [len(Letters)]residue {
 	return table
 }
 
-// Code returns the three-letter code of one of Letters.
+// Code returns the three-letter code of a letter in Letters.
 func Code(letter byte) string { return residues[strings.IndexByte(Letters, letter)].code }
 
-// LetterOf is the amino acid with a three-letter code in capitals; false if there is none.
+// LetterOf returns the letter of a three-letter code in upper case; ok is false if there
+// is none.
 func LetterOf(code string) (letter byte, ok bool) {
 	t := slices.IndexFunc(residues[:], func(r residue) bool { return r.code == code })
 	if t < 0 {
@@ -61,8 +62,8 @@ func LetterOf(code string) (letter byte, ok bool) {
 	return Letters[t], true
 }
 
-// CubedDiameters is the sum of the cubed diameters of a chain's beads, in nm³: what places for
-// them take up.
+// CubedDiameters returns the sum of the cubed bead diameters of a chain, in nm³, a
+// measure of the volume that its beads occupy.
 func CubedDiameters(sequence string) float64 {
 	sum := 0.0
 	for _, letter := range sequence {

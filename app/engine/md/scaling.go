@@ -3,25 +3,25 @@ package md
 import "math"
 
 const (
-	scalingFrom     = 6  // smallest separation that is fitted
-	scalingResidues = 12 // shortest chain that is fitted
+	scalingFrom     = 6  // minimum separation in the fit
+	scalingResidues = 12 // minimum chain length for a fit
 	maxScaling      = 1.2
-	endOfRange      = 1e-5 // so close to an end, the exponent is not determined
+	endOfRange      = 1e-5 // an exponent this close to an end of the range is undetermined
 )
 
-// MaxMisfit is the misfit above which distances follow no power law.
+// MaxMisfit is the misfit above which distances do not follow a power law.
 const MaxMisfit = 0.1
 
-// Scaling is the law R(s) = R0 s^Nu for distances within a chain.
+// Scaling is the power law R(s) = R0 s^Nu for distances within a chain.
 type Scaling struct {
-	Nu     float64 // NaN if no exponent in the range that is searched fits best
+	Nu     float64 // NaN if the best fit is at an end of the search range
 	R0     float64 // nm
-	Misfit float64 // root mean square deviation from the law over the mean distance
+	Misfit float64 // root mean square deviation from the law, relative to the mean distance
 }
 
-// FitScaling fits distances in nm, indexed by separation as [PairSums.RMS] gives
-// them. Separations above 5 have equal weights. For chains of less than 12
-// residues all numbers are NaN; if the best exponent is an end of the range, Nu and R0 are.
+// FitScaling fits distances in nm, indexed by separation as returned by [PairSums.RMS].
+// Separations above 5 have equal weights. For chains of less than 12 residues all numbers
+// are NaN; if the best exponent is at an end of the range, Nu and R0 are.
 func FitScaling(rms []float64) Scaling {
 	if len(rms) < scalingResidues {
 		return Scaling{math.NaN(), math.NaN(), math.NaN()}
@@ -39,7 +39,7 @@ func FitScaling(rms []float64) Scaling {
 	return Scaling{nu, r0, misfit}
 }
 
-// At returns the distance in nm that the law gives for a separation.
+// At returns the distance in nm predicted for a separation.
 func (s Scaling) At(separation int) float64 {
 	return s.R0 * power(float64(separation), s.Nu)
 }
@@ -60,7 +60,7 @@ func prefactor(rms []float64, nu float64) (r0, squares float64) {
 	return r0, squares
 }
 
-// goldenSection finds the minimum of a function that has only one.
+// goldenSection returns the minimum of a unimodal function.
 func goldenSection(low, high float64, f func(float64) float64) float64 {
 	const ratio = 1 / math.Phi
 	a, b := high-ratio*(high-low), low+ratio*(high-low)

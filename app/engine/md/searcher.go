@@ -2,15 +2,16 @@ package md
 
 import "slices"
 
-// searcher finds the pairs of domains, one after the other.
+// searcher finds the pairs of one domain at a time.
 type searcher struct {
-	slot []int32 // for each rank, 1 + the last of its images in the halo; 0: none
-	next []int32 // for each image in the halo, 1 + the one before of the same group
+	slot []int32 // by rank, 1 + index of its last image in the halo; 0 if none
+	next []int32 // by halo image, 1 + index of the previous image of its group
 	runs []run
 	hits []int32
 }
 
-// findPairs lists the pairs of a domain whose balls are within reach of each other.
+// findPairs lists the pairs of groups of a domain whose bounding spheres are within reach
+// of each other.
 func (s *searcher) findPairs(m *Mixture, d *domains, domain *domain) {
 	domain.start = append(domain.start[:0], 0)
 	domain.tiles = domain.tiles[:0]
@@ -32,19 +33,19 @@ func (s *searcher) findPairs(m *Mixture, d *domains, domain *domain) {
 	domain.fillQuads(m, d)
 }
 
-// row lists the partners of an owned group: those of a higher rank whose balls are within
-// reach of its own.
+// row lists the partners of an owned group: groups of higher rank whose bounding spheres
+// are within reach of its own.
 func (s *searcher) row(d *domains, domain *domain, local int32) {
-	const rounding = 1e-3 // nm, more than that of balls in a box of micrometres
+	const rounding = 1e-3 // nm, more than the rounding error of spheres in a box of micrometers
 	k, rank, c := domain.own[local], domain.first+local, &d.cells
 	a := &d.spots[k]
 	reach := d.reach + a.radius
-	s.runs = c.near(a.centre, reach+c.most, s.runs[:0])
+	s.runs = c.near(a.centre, reach+c.maxRadius, s.runs[:0])
 	for _, r := range s.runs {
 		shift := c.shift(r.edges)
 		own := shift == (Vec{})
 		if r.from = max(r.from, rank); r.from == rank && r.from < r.to && !own && !ahead(shift) {
-			r.from++ // the other of two equal pairs
+			r.from++ // the pair is counted with the opposite shift
 		}
 		if r.from >= r.to {
 			continue
@@ -52,7 +53,7 @@ func (s *searcher) row(d *domains, domain *domain, local int32) {
 		s.hits = c.touching(r, a.centre.Sub(shift), float32(reach+rounding), s.hits[:0])
 		for _, hit := range s.hits {
 			t := tile{pairs: allPairs}
-			if c.kin[hit] == c.kin[rank] || c.kin[hit] == someLanes || c.kin[rank] == someLanes {
+			if c.kinds[hit] == c.kinds[rank] || c.kinds[hit] == someLanes || c.kinds[rank] == someLanes {
 				if t.pairs = d.validPairs(k, c.order[hit], own && hit == rank); t.pairs == 0 {
 					continue
 				}
@@ -67,8 +68,8 @@ func (s *searcher) row(d *domains, domain *domain, local int32) {
 	}
 }
 
-// ahead distinguishes a shift from its opposite, so that a group meets each of its own images
-// once. It is true for no shift.
+// ahead distinguishes a shift from its opposite, so that a group is paired with each of
+// its own images once. It is true for zero shift.
 func ahead(s Vec) bool {
 	switch {
 	case s.X != 0:
@@ -79,7 +80,7 @@ func ahead(s Vec) bool {
 	return s.Z >= 0
 }
 
-// image returns the place of a group's image in the halo.
+// image returns the index of a group's image in the halo, adding it if necessary.
 func (s *searcher) image(domain *domain, rank int32, shift Vec) int {
 	for k := s.slot[rank]; k > 0; k = s.next[k-1] {
 		if domain.halo[k-1].shift == shift {
@@ -92,7 +93,7 @@ func (s *searcher) image(domain *domain, rank int32, shift Vec) int {
 	return len(domain.halo) - 1
 }
 
-// fillQuads sets the parameters of the quads, and where they find their positions.
+// fillQuads sets the parameters of the quads and the sources of their positions.
 func (domain *domain) fillQuads(m *Mixture, d *domains) {
 	n := len(domain.own) + len(domain.halo)
 	domain.quads = slices.Grow(domain.quads[:0], n)[:n]
@@ -109,7 +110,7 @@ func (domain *domain) fillQuads(m *Mixture, d *domains) {
 	}
 }
 
-// source returns the group of a quad, and what to add to its beads' positions.
+// source returns the group of a quad and the shift to add to the positions of its beads.
 func (domain *domain) source(d *domains, local int) (k int32, shift Vec) {
 	if local < len(domain.own) {
 		k = domain.own[local]

@@ -3,32 +3,32 @@ package md
 import "math"
 
 const (
-	minBlocks    = 16  // least number of numbers for an error estimate
-	leastLevel   = 32  // blocks of a level of blocking
-	seriesBlocks = 512 // blocks that a series keeps at most
+	minBlocks    = 16  // minimum number of values for an error estimate
+	leastLevel   = 32  // minimum number of blocks at a level of block averaging
+	seriesBlocks = 512 // maximum number of blocks stored
 	windowLength = 6   // of the autocorrelation function, in integrated autocorrelation times
 )
 
-// Series summarises correlated numbers that arrive one by one. It keeps the means of equal blocks,
-// not the numbers: when there are seriesBlocks of them, each two become one. A copy of a Series is
-// independent of the original.
+// Series summarizes correlated values as they arrive. It stores the means of equal
+// blocks, not the values: when there are seriesBlocks of them, they are merged in pairs.
+// A copy of a Series is independent of the original.
 type Series struct {
-	half   int64 // how many numbers belong to the first half of the run
+	half   int64 // number of values in the first half of the run
 	halves [2]moments
-	every  moments // of all numbers
+	all    moments // all values
 
-	size   int64   // numbers in a block
-	open   moments // the block that is not full yet
-	count  int64   // full blocks
+	size   int64   // values per block
+	open   moments // the incomplete block
+	count  int64   // complete blocks
 	blocks [seriesBlocks]float64
 }
 
-// NewSeries returns a series that is going to have a number of samples, which
-// says where its first half ends.
+// NewSeries returns a series for the given number of samples, which determines where its
+// first half ends.
 func NewSeries(samples int64) Series { return Series{half: samples / 2} }
 
-// moments are sums over numbers: their count, their mean, and the sum of squared
-// deviations from it.
+// moments accumulates the count, the mean, and the sum of squared deviations from the
+// mean.
 type moments struct {
 	n        int64
 	mean, m2 float64
@@ -41,7 +41,7 @@ func (m *moments) add(v float64) {
 	m.m2 += d * (v - m.mean)
 }
 
-// merge adds the numbers of another.
+// merge adds the values of o.
 func (m *moments) merge(o moments) {
 	if o.n == 0 {
 		return
@@ -53,7 +53,7 @@ func (m *moments) merge(o moments) {
 	m.n = n
 }
 
-// sd is the standard deviation; NaN below two numbers.
+// sd returns the standard deviation, or NaN for fewer than two values.
 func (m *moments) sd() float64 {
 	if m.n < 2 {
 		return math.NaN()
@@ -67,14 +67,14 @@ func (m *moments) archive(a *Archive) {
 	a.Float(&m.m2)
 }
 
-// Add appends a number.
+// Add appends a value.
 func (s *Series) Add(v float64) {
 	part := 0
-	if s.every.n >= s.half {
+	if s.all.n >= s.half {
 		part = 1
 	}
 	s.halves[part].add(v)
-	s.every.add(v)
+	s.all.add(v)
 	s.open.add(v)
 	if s.open.n < s.size {
 		return
@@ -88,7 +88,7 @@ func (s *Series) Add(v float64) {
 	}
 }
 
-// halveBlocks makes one block of each two.
+// halveBlocks merges blocks in pairs.
 func (s *Series) halveBlocks() {
 	s.count /= 2
 	s.size *= 2
@@ -97,15 +97,16 @@ func (s *Series) halveBlocks() {
 	}
 }
 
-// Count returns how many numbers there are.
-func (s *Series) Count() int64 { return s.every.n }
+// Count returns the number of values.
+func (s *Series) Count() int64 { return s.all.n }
 
-// Mean returns the mean of all numbers, 0 without any.
-func (s *Series) Mean() float64 { return s.every.mean }
+// Mean returns the mean of all values, or 0 if there are none.
+func (s *Series) Mean() float64 { return s.all.mean }
 
-// StandardError returns the error of the mean, NaN for less than 16 numbers: the larger of two
-// estimates. The sum of the autocorrelation function is right also for runs of ten autocorrelation
-// times, but ends before a slow motion of small amplitude is seen; blocking sees that in long runs.
+// StandardError returns the standard error of the mean, or NaN for fewer than 16 values:
+// the larger of two estimates. The sum of the autocorrelation function is accurate even
+// for runs of ten autocorrelation times, but is truncated before it detects slow motions
+// of small amplitude; block averaging detects those in long runs.
 func (s *Series) StandardError() float64 {
 	if s.count < minBlocks {
 		return math.NaN()
@@ -114,10 +115,10 @@ func (s *Series) StandardError() float64 {
 	return math.Sqrt(max(correlatedVariance(values), blockedVariance(values)))
 }
 
-// correlatedVariance is the variance of the mean of correlated values: the sum of their
-// autocovariances up to a window of windowLength times the integrated autocorrelation time (Sokal),
-// corrected for the mean that is subtracted being that of the same values (U. Wolff, Computer
-// Physics Communications 2004, 156, 143).
+// correlatedVariance returns the variance of the mean of correlated values: the sum of
+// their autocovariances up to a window of windowLength times the integrated
+// autocorrelation time (Sokal), corrected for the bias from subtracting the sample mean
+// (U. Wolff, Computer Physics Communications 2004, 156, 143).
 func correlatedVariance(values []float64) float64 {
 	var all moments
 	for _, v := range values {
@@ -140,8 +141,9 @@ func correlatedVariance(values []float64) float64 {
 	return variance * 2 * max(time, 0.5) / n * (1 + float64(2*lag+1)/n)
 }
 
-// blockedVariance is the variance of the mean of correlated values by blocking (Flyvbjerg and
-// Petersen, J. Chem. Phys. 1989, 91, 461): the largest over the levels that have enough blocks.
+// blockedVariance returns the variance of the mean of correlated values by block
+// averaging (Flyvbjerg and Petersen, J. Chem. Phys. 1989, 91, 461): the maximum over the
+// levels that have enough blocks.
 func blockedVariance(values []float64) float64 {
 	largest := 0.0
 	for level := append([]float64{}, values...); len(level) >= leastLevel; {
@@ -158,9 +160,9 @@ func blockedVariance(values []float64) float64 {
 	return largest
 }
 
-// Archive stores or restores the sums.
+// Archive saves or restores the sums.
 func (s *Series) Archive(a *Archive) {
-	for _, m := range []*moments{&s.halves[0], &s.halves[1], &s.every, &s.open} {
+	for _, m := range []*moments{&s.halves[0], &s.halves[1], &s.all, &s.open} {
 		m.archive(a)
 	}
 	a.Integer(&s.size)
@@ -170,24 +172,24 @@ func (s *Series) Archive(a *Archive) {
 	}
 }
 
-// Estimate describes a mean. Unknown numbers are NaN.
+// Estimate is an estimate of a mean. Unknown numbers are NaN.
 type Estimate struct {
-	Mean, SE, SD float64 // the mean, its standard error, and the standard deviation of single samples
+	Mean, SE, SD float64 // mean, its standard error, and the standard deviation of samples
 	Independent  float64 // effective number of independent samples
-	Time         float64 // integrated autocorrelation time in samples: their number is 2 Time Independent
-	Shortest     float64 // samples of the shortest replica
+	Time         float64 // integrated autocorrelation time in samples; the total number of samples is 2 Time Independent
+	Shortest     float64 // number of samples of the shortest replica
 	Drift        float64 // second half of the run minus the first
-	Disagree     bool    // the means of the replicas differ by more than chance
+	Disagree     bool    // the replica means differ by more than chance
 }
 
-// Pool combines the series of replicas, which are independent.
+// Pool combines the series of independent replicas.
 func Pool(replicas []Series) Estimate {
 	var all moments
 	var halves [2]moments
 	e := Estimate{Shortest: math.Inf(1)}
 	for i := range replicas {
 		s := &replicas[i]
-		all.merge(s.every)
+		all.merge(s.all)
 		halves[0].merge(s.halves[0])
 		halves[1].merge(s.halves[1])
 		if s.Count() > 0 {
@@ -200,9 +202,9 @@ func Pool(replicas []Series) Estimate {
 	}
 	count, within, between := variances(replicas, all)
 	e.SE = math.Sqrt(max(within, between))
-	e.Disagree = BeyondChance(between/within*float64(count-1), count-1)
+	e.Disagree = ExceedsChance(between/within*float64(count-1), count-1)
 	e.Independent = e.SD * e.SD / (e.SE * e.SE)
-	if e.SD == 0 && e.SE == 0 { // the same number again and again
+	if e.SD == 0 && e.SE == 0 { // all values are equal
 		e.Independent = float64(all.n)
 	}
 	e.Time = float64(all.n) / e.Independent / 2
@@ -213,11 +215,12 @@ func Pool(replicas []Series) Estimate {
 	return e
 }
 
-// variances are two estimates of that of the mean of all numbers, and the number of replicas that
-// have some. One combines the errors within the replicas, Σ w² se², where w is the share of a replica
-// in the numbers; it is NaN if one of them is unknown. The other one is the spread of their R means,
-// R/(R-1) Σ w² (mean of the replica - mean)²: errors within a replica miss what is slower than the
-// replica is long. It is 0 for a single replica.
+// variances returns two estimates of the variance of the mean of all values, and the
+// number of replicas that have values. within combines the errors within the replicas, Σ
+// w² se², where w is the fraction of the values in a replica; it is NaN if one of the
+// errors is unknown. between is the spread of the R replica means, R/(R-1) Σ w² (mean of
+// the replica - mean)²: errors within a replica miss motions slower than the length of
+// the replica. It is 0 for a single replica.
 func variances(replicas []Series, all moments) (count int, within, between float64) {
 	for i := range replicas {
 		s := &replicas[i]
@@ -239,9 +242,9 @@ func variances(replicas []Series, all moments) (count int, within, between float
 	return count, within, between * float64(count) / float64(count-1)
 }
 
-// BeyondChance reports whether a chi-square is larger than 99 % of those that chance makes, by
-// the approximation of Wilson and Hilferty: its cube root is nearly normal.
-func BeyondChance(chi2 float64, free int) bool {
+// ExceedsChance reports whether a chi-square exceeds the 99th percentile of its
+// distribution, by the Wilson–Hilferty approximation: its cube root is nearly normal.
+func ExceedsChance(chi2 float64, free int) bool {
 	const normal99 = 2.326
 	if free < 1 {
 		return false
@@ -250,24 +253,26 @@ func BeyondChance(chi2 float64, free int) bool {
 	return math.Cbrt(chi2/float64(free)) > 1-spread+normal99*math.Sqrt(spread)
 }
 
-// What a mean takes to be trusted.
+// Requirements for a converged mean.
 const (
-	LeastIndependent = 50 // samples, of all replicas
-	LeastTimes       = 20 // length of each replica, in integrated autocorrelation times
+	MinIndependent          = 50 // independent samples over all replicas
+	MinAutocorrelationTimes = 20 // length of each replica, in integrated autocorrelation times
 )
 
-// Converged reports whether the mean can be trusted: there are LeastIndependent samples, and it is steady.
-func (e Estimate) Converged() bool { return e.Steady(LeastIndependent) }
+// Converged reports whether the mean is reliable: there are MinIndependent samples, and
+// it is steady.
+func (e Estimate) Converged() bool { return e.Steady(MinIndependent) }
 
-// Steady reports whether there is a number of independent samples, each replica is long enough to
-// show its slow motions, and the replicas and the halves of the run agree within their errors. The
-// error of the difference of the halves is twice that of the mean.
+// Steady reports whether there are enough independent samples, each replica is long
+// enough to show its slow motions, and the replicas and the halves of the run agree
+// within their errors. The error of the difference of the halves is twice that of the
+// mean.
 func (e Estimate) Steady(independent float64) bool {
-	return e.Independent >= independent && !(e.Shortest < LeastTimes*e.Time) && !e.Disagree && math.Abs(e.Drift) <= 3*math.Sqrt2*e.SE
+	return e.Independent >= independent && !(e.Shortest < MinAutocorrelationTimes*e.Time) && !e.Disagree && math.Abs(e.Drift) <= 3*math.Sqrt2*e.SE
 }
 
-// Widened is the estimate with an error that includes half the difference of the halves of the run,
-// for a run that is not converged.
+// Widened returns the estimate with half the difference of the halves of the run added to
+// its error in quadrature, for a run that is not converged.
 func (e Estimate) Widened() Estimate {
 	if !math.IsNaN(e.Drift) {
 		e.SE = math.Hypot(e.SE, e.Drift/2)

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// correlated are numbers with mean 5, variance 1 and correlation keep^lag.
+// correlated returns values with mean 5, variance 1 and correlation keep^lag.
 func correlated(n int, keep float64) []float64 { return drawn(rand.New(rand.NewPCG(3, 4)), n, keep) }
 
 func drawn(rng *rand.Rand, n int, keep float64) []float64 {
@@ -31,7 +31,7 @@ func seriesOf(values []float64) Series {
 	return s
 }
 
-// A series that keeps blocks has the error that all of its numbers give.
+// A series that stores only blocks gives the same error as all of its values.
 func TestSeriesNeedsNoMoreThanItsBlocks(t *testing.T) {
 	for n, by := range map[int]float64{16: 1e-12, 511: 1e-12, 4096: 0.1, 40_000: 0.1} {
 		values := correlated(n, 0.9)
@@ -41,8 +41,8 @@ func TestSeriesNeedsNoMoreThanItsBlocks(t *testing.T) {
 	}
 }
 
-// A process with an integrated autocorrelation time of 20 samples, in which a part of the variance is
-// slow, and the rest has a time of 0.6.
+// slowIn returns a process with an integrated autocorrelation time of 20 samples for part
+// of the variance, and of 0.6 for the rest.
 func slowIn(rng *rand.Rand, n int, part float64) []float64 {
 	keep := func(time float64) float64 { return (2*time - 1) / (2*time + 1) }
 	values, fast := drawn(rng, n, keep(20)), drawn(rng, n, keep(0.6))
@@ -52,8 +52,8 @@ func slowIn(rng *rand.Rand, n int, part float64) []float64 {
 	return values
 }
 
-// The quoted errors are the scatter of repeated runs: of short, usual and long ones, of one replica and
-// of several, of which none is long enough for itself.
+// The quoted errors match the scatter of repeated runs: short, typical and long ones,
+// with one replica and with several, each too short by itself.
 func TestQuotedErrorsAreTheScatterOfRuns(t *testing.T) {
 	for _, tt := range []struct {
 		n, replicas int
@@ -93,8 +93,8 @@ func TestQuotedErrorsAreTheScatterOfRuns(t *testing.T) {
 	}
 }
 
-// Among the runs that call themselves converged, the errors hold also for slow motions of small amplitude,
-// which no estimate sees in short runs.
+// In runs reported as converged, the errors hold even for slow motions of small
+// amplitude, which no estimator detects in short runs.
 func TestConvergedRunsHaveHonestErrors(t *testing.T) {
 	for _, part := range []float64{1, 0.5, 0.2} {
 		for _, replicas := range []int{1, 8} {
@@ -119,7 +119,7 @@ func TestConvergedRunsHaveHonestErrors(t *testing.T) {
 	}
 }
 
-// Each replica has to be long enough for itself, and they have to agree.
+// Each replica must be long enough, and the replicas must agree.
 func TestReplicasHaveToBeLongAndAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	for _, tt := range []struct {
@@ -145,14 +145,14 @@ func TestReplicasHaveToBeLongAndAgree(t *testing.T) {
 }
 
 func TestBeyondChance(t *testing.T) {
-	for free, limit := range map[int]float64{1: 6.635, 2: 9.210, 4: 13.277, 10: 23.209} { // of tables
-		if BeyondChance(0.98*limit, free) || !BeyondChance(1.02*limit, free) {
+	for free, limit := range map[int]float64{1: 6.635, 2: 9.210, 4: 13.277, 10: 23.209} { // from tables
+		if ExceedsChance(0.98*limit, free) || !ExceedsChance(1.02*limit, free) {
 			t.Errorf("%d degrees of freedom: not 1 %% beyond %g", free, limit)
 		}
 	}
 }
 
-// For correlation a^lag the error of the mean is sqrt((1+a)/(1-a)/n).
+// For correlation a^lag, the error of the mean is sqrt((1+a)/(1-a)/n).
 func TestStandardErrorOfCorrelatedNumbers(t *testing.T) {
 	const n, keep = 1 << 18, 0.95
 	s := seriesOf(correlated(n, keep))
@@ -172,15 +172,16 @@ func TestPool(t *testing.T) {
 	a, b := seriesOf(values[:2048]), seriesOf(values[2048:])
 	e := Pool([]Series{a, b})
 	s := seriesOf(values)
-	whole := s.every
+	whole := s.all
 	enginetest.Near(t, "mean", e.Mean, whole.mean, 1e-12)
 	enginetest.Near(t, "sd", e.SD, whole.sd(), 1e-12)
 	enginetest.Near(t, "se", e.SE, max(math.Hypot(a.StandardError(), b.StandardError()), math.Abs(a.Mean()-b.Mean()))/2, 1e-12)
 	enginetest.Near(t, "drift", e.Drift, (a.halves[1].mean-a.halves[0].mean+b.halves[1].mean-b.halves[0].mean)/2, 1e-12)
 }
 
-// The error of replicas whose means differ by more than their errors is that of the spread of the
-// means; of replicas that agree, that within them; of one replica, its own.
+// If the replica means differ by more than their errors, the error is that of their
+// spread; if they agree, it is that within the replicas; a single replica has its own
+// error.
 func TestPoolComparesReplicas(t *testing.T) {
 	const n, keep = 4096, 0.5
 	within := math.Sqrt((1 + keep) / (1 - keep) / n)
@@ -213,7 +214,7 @@ func TestPoolComparesReplicas(t *testing.T) {
 	}
 }
 
-// A run that is interrupted has replicas of different lengths, which count by their lengths.
+// An interrupted run has replicas of different lengths, which are weighted by length.
 func TestPoolWeighsReplicasByLength(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 8))
 	long, short := drawn(rng, 8192, 0), drawn(rng, 64, 0)
@@ -230,7 +231,7 @@ func TestUnknownErrors(t *testing.T) {
 	}
 }
 
-// idealChain is a random walk of n beads with bonds of 0.5 nm.
+// idealChain returns a random walk of n beads with bonds of 0.5 nm.
 func idealChain(rng *rand.Rand, n int) []Vec {
 	x := make([]Vec, n)
 	for i := 1; i < n; i++ {
@@ -278,7 +279,7 @@ func TestExponentOfFewFramesHasNoError(t *testing.T) {
 	}
 }
 
-// An exponent at an end of the range is where the search stopped, not a result.
+// An exponent at an end of the search range is undetermined.
 func TestExponentAtTheEndOfTheRangeIsUnknown(t *testing.T) {
 	falling, steep := make([]float64, 50), make([]float64, 50)
 	for s := range falling {
@@ -302,7 +303,7 @@ func TestPairSums(t *testing.T) {
 	enginetest.Near(t, "distance 0-3", a.MeanDistance(0, 3), 0.9, 1e-12)
 	enginetest.Near(t, "distance 4-3", a.MeanDistance(4, 3), 0.6, 1e-12)
 	enginetest.Near(t, "distance 2-2", a.MeanDistance(2, 2), 0, 0)
-	enginetest.Near(t, "contact 0-3", a.Contact(0, 3), 0, 0) // neighbours do not count
+	enginetest.Near(t, "contact 0-3", a.Contact(0, 3), 0, 0) // neighbors along the chain do not count
 	enginetest.Near(t, "contact 0-4", a.Contact(4, 0), 0.5, 0)
 	enginetest.Near(t, "rms at 4", a.RMS()[4], math.Sqrt((0.81+0.16+0.81+0.64)/2), 1e-12)
 	enginetest.Near(t, "rms at 1", a.RMS()[1], math.Sqrt((6*0.09+0.16+0.64)/8), 1e-12)
@@ -348,7 +349,7 @@ func TestMisfitWithoutPowerLaw(t *testing.T) {
 
 func TestMeanConvergesWithFiftySamplesAndAgreeingHalves(t *testing.T) {
 	const se = 0.1
-	largest := 3 * math.Sqrt2 * se // of the drift: two standard errors of the difference
+	largest := 3 * math.Sqrt2 * se // of the drift: about two standard errors of the difference
 	for _, tt := range []struct {
 		independent, drift, shortest float64
 		want                         bool

@@ -6,51 +6,52 @@ import (
 )
 
 // Pairs of a mixture are computed in single precision, eight at a time, which takes half
-// of the time of double precision. Two things keep the forces close to exact ones: positions
-// are whole numbers of 2^-25 nm, so that separations have no error but that of rounding the
-// positions, by 1.5e-8 nm at most, wherever the beads are; and what a bead receives in one
-// domain is summed up apart from the rest of its force, which is in double precision. The
-// root mean square of errors is below 1e-6 of that of forces (TestSinglePrecisionSuffices).
+// the time of double precision. Two measures keep the forces accurate. Positions are
+// integer multiples of 2^-25 nm, so that the only error of separations is from rounding
+// the positions, at most 1.5e-8 nm, wherever the beads are. And the forces on a bead
+// within one domain are summed separately from its total force, which is in double
+// precision. The root mean square error is below 1e-6 of the root mean square force
+// (TestSinglePrecisionSuffices).
 
-// fine is the unit of positions in nm, coarse enough for distances up to 64 nm.
-const fine = 1.0 / (1 << 25)
+// positionUnit is the unit of positions in nm, coarse enough for distances up to 64 nm.
+const positionUnit = 1.0 / (1 << 25)
 
-// mostApart is how many bonds there may be from the first to the last bead of a group. Two
-// groups of such beads that touch cannot have beads so far apart that their separation has
-// no number, as no bond reaches maxBond.
-const mostApart = 56
+// maxGroupSpan is the maximum number of bonds between the first and last bead of a group. It
+// keeps the separations of beads in two such groups that touch within the range of int32,
+// since no bond reaches maxBond.
+const maxGroupSpan = 56
 
 // quad32 holds four beads in the layout of the inner loops of mixtures.
 type quad32 struct {
-	x, y, z    [quadSize]int32   // position in units of fine; it wraps
-	p, q       [quadSize]float32 // parameters of the force
+	x, y, z    [quadSize]int32   // position in units of fine, wraps around
+	p, q       [quadSize]float32 // force parameters
 	fx, fy, fz [quadSize]float32 // force, kJ/mol/nm divided by fine
 }
 
-// toFine returns a coordinate in nm as a whole number of units, which wraps. It is exact up
-// to 10^7 nm: adding the number puts the unit at the last bit of a float64.
+// toFine converts a coordinate from nm to units of fine, wrapping around. It is exact up
+// to 10^7 nm: adding the constant moves the unit to the last bit of a float64.
 func toFine(v float64) int32 {
 	const lastBitIsOne = 1.5 * (1 << 52)
-	return int32(uint32(math.Float64bits(float64(v*(1/fine)) + lastBitIsOne)))
+	return int32(uint32(math.Float64bits(float64(v*(1/positionUnit)) + lastBitIsOne)))
 }
 
-// fineVec is a position in units of fine, each coordinate of which wraps.
+// fineVec is a position in units of fine, each coordinate of which wraps around.
 type fineVec [3]int32
 
 func (v Vec) fine() fineVec { return fineVec{toFine(v.X), toFine(v.Y), toFine(v.Z)} }
 
-// force is on the bead in a lane, in kJ/mol/nm.
+// force returns the force on the bead in a lane, in kJ/mol/nm.
 func (q *quad32) force(lane int) Vec {
-	return Vec{fine * float64(q.fx[lane]), fine * float64(q.fy[lane]), fine * float64(q.fz[lane])}
+	return Vec{positionUnit * float64(q.fx[lane]), positionUnit * float64(q.fy[lane]), positionUnit * float64(q.fz[lane])}
 }
 
-// screenTable32 is the middle of a screenTable in single precision, with the same segments.
-type screenTable32 struct {
-	segment [screenSegments][4]float32
+// debyeHueckelTable32 is a debyeHueckelTable in single precision, with the same segments.
+type debyeHueckelTable32 struct {
+	segment [debyeHueckelSegments][4]float32
 }
 
-func newScreenTable32(from *screenTable) *screenTable32 {
-	table := new(screenTable32)
+func newDebyeHueckelTable32(from *debyeHueckelTable) *debyeHueckelTable32 {
+	table := new(debyeHueckelTable32)
 	for k, c := range from.segment {
 		for power := range c {
 			table.segment[k][power] = float32(c[power])
@@ -59,37 +60,37 @@ func newScreenTable32(from *screenTable) *screenTable32 {
 	return table
 }
 
-// Of r² as a float32.
+// The constants of debyeHueckelTable for r² as a float32.
 const (
 	segmentShift32 = 23 - octaveBits
 	segmentMask32  = 1<<segmentShift32 - 1
 	firstSegment32 = (127 - 12) << octaveBits
 )
 
-// forceOverR is for strength 1 and r² below the square of chargeCutoff.
-func (s *screenTable32) forceOverR(r2 float32) float32 {
-	r2 = max(r2, screenMin2)
+// forceOverR returns F/r for strength 1 and r² below the square of chargeCutoff.
+func (s *debyeHueckelTable32) forceOverR(r2 float32) float32 {
+	r2 = max(r2, debyeHueckelMin2)
 	bits := math.Float32bits(r2)
 	t := r2 - math.Float32frombits(bits&^segmentMask32)
-	c := &s.segment[(bits>>segmentShift32-firstSegment32)%screenSegments]
+	c := &s.segment[(bits>>segmentShift32-firstSegment32)%debyeHueckelSegments]
 	return (c[0] + float32(t*c[1])) + float32(float32(t*t)*(c[2]+float32(t*c[3])))
 }
 
-// The loops over pairs in Go, for any machine. Those in assembly give the same results to
-// the last bit; a test compares them.
+// The pair loops in Go, for any machine. The assembly loops give bitwise equal results; a
+// test compares them.
 
-// portableStick32 adds Ashbaugh-Hatch forces.
-func portableStick32(quads []quad32, list *pairList) {
+// portableAshbaughHatch32 adds Ashbaugh–Hatch forces.
+func portableAshbaughHatch32(quads []quad32, list *pairList) {
 	list.interact32(quads, func(a, b *quad32, i, j int, r2 float32) float32 {
-		if r2 < stickCutoff*stickCutoff {
-			return stickForce(r2, a.p[i]+b.p[j], a.q[i]+b.q[j])
+		if r2 < ashbaughHatchCutoff*ashbaughHatchCutoff {
+			return ashbaughHatchForce(r2, a.p[i]+b.p[j], a.q[i]+b.q[j])
 		}
 		return 0
 	})
 }
 
-// portableScreen32 adds Debye-Hückel forces.
-func portableScreen32(quads []quad32, list *pairList, table *screenTable32) {
+// portableDebyeHueckel32 adds Debye–Hückel forces.
+func portableDebyeHueckel32(quads []quad32, list *pairList, table *debyeHueckelTable32) {
 	list.interact32(quads, func(a, b *quad32, i, j int, r2 float32) float32 {
 		if r2 < chargeCutoff*chargeCutoff {
 			return float32(a.p[i]*b.q[j]) * table.forceOverR(r2)
@@ -99,7 +100,7 @@ func portableScreen32(quads []quad32, list *pairList, table *screenTable32) {
 }
 
 // interact32 adds the forces of all pairs. The function w returns the force of a pair
-// divided by its distance, given the quads, the lanes and the square of the distance.
+// divided by its distance, given the quads, the lanes and the squared distance.
 func (l *pairList) interact32(quads []quad32, w func(a, b *quad32, i, j int, r2 float32) float32) {
 	for k := range l.rows() {
 		a := &quads[k]
@@ -132,15 +133,15 @@ func (l *pairList) interact32(quads []quad32, w func(a, b *quad32, i, j int, r2 
 	}
 }
 
-// apart returns the separation of two beads in units of fine and the square of their distance
+// apart returns the separation of two beads in units of fine, and their squared distance
 // in nm².
 func (q *quad32) apart(b *quad32, i, j int) (x, y, z, r2 float32) {
 	x, y, z = float32(b.x[j]-q.x[i]), float32(b.y[j]-q.y[i]), float32(b.z[j]-q.z[i])
-	return x, y, z, ((float32(x*x) + float32(y*y)) + float32(z*z)) * (fine * fine)
+	return x, y, z, ((float32(x*x) + float32(y*y)) + float32(z*z)) * (positionUnit * positionUnit)
 }
 
-// portablePrune writes a list without the tiles that have no beads within a distance, whose
-// square it is given, to another one.
+// portablePrune copies a list to another one, without the tiles that have no pair of
+// lanes within a distance, given as its square.
 func portablePrune(quads []quad32, list, to *pairList, reach2 float32) {
 	to.start = append(to.start[:0], 0)
 	to.tiles = to.tiles[:0]
@@ -154,7 +155,7 @@ func portablePrune(quads []quad32, list, to *pairList, reach2 float32) {
 	}
 }
 
-// touches reports whether two quads have lanes within a distance.
+// touches reports whether two quads have lanes within a distance, given as its square.
 func (q *quad32) touches(b *quad32, reach2 float32) bool {
 	for i := range quadSize {
 		for j := range quadSize {
@@ -166,7 +167,7 @@ func (q *quad32) touches(b *quad32, reach2 float32) bool {
 	return false
 }
 
-// lanes32 are forces of the partners in each lane.
+// lanes32 are force sums over the partners in each lane.
 type lanes32 struct{ x, y, z [quadSize]float32 }
 
 func across32(v *[quadSize]float32) float32 { return (v[0] + v[1]) + (v[2] + v[3]) }

@@ -5,29 +5,29 @@ import (
 	"unsafe"
 )
 
-// addStick32 adds Ashbaugh-Hatch forces.
-func addStick32(quads []quad32, list *pairList) {
+// addAshbaughHatch32 adds Ashbaugh–Hatch forces.
+func addAshbaughHatch32(quads []quad32, list *pairList) {
 	switch {
 	case len(list.tiles) == 0:
 	case hasAVX2:
-		avx2Stick32(&quads[0], &list.start[0], &list.tiles[0], list.rows())
+		avx2AshbaughHatch32(&quads[0], &list.start[0], &list.tiles[0], list.rows())
 	default:
-		portableStick32(quads, list)
+		portableAshbaughHatch32(quads, list)
 	}
 }
 
-// addScreen32 adds Debye-Hückel forces.
-func addScreen32(quads []quad32, list *pairList, table *screenTable32) {
+// addDebyeHueckel32 adds Debye–Hückel forces.
+func addDebyeHueckel32(quads []quad32, list *pairList, table *debyeHueckelTable32) {
 	switch {
 	case len(list.tiles) == 0:
 	case hasAVX2:
-		avx2Screen32(&quads[0], &list.start[0], &list.tiles[0], list.rows(), table)
+		avx2DebyeHueckel32(&quads[0], &list.start[0], &list.tiles[0], list.rows(), table)
 	default:
-		portableScreen32(quads, list, table)
+		portableDebyeHueckel32(quads, list, table)
 	}
 }
 
-// prune is portablePrune.
+// prune is portablePrune with vector instructions if available.
 func prune(quads []quad32, list, to *pairList, reach2 float32) {
 	if !hasAVX2 || len(list.tiles) == 0 {
 		portablePrune(quads, list, to, reach2)
@@ -40,7 +40,7 @@ func prune(quads []quad32, list, to *pairList, reach2 float32) {
 	to.tiles = to.tiles[:to.start[rows]]
 }
 
-// touching is portableTouching.
+// touching is portableTouching with vector instructions if available.
 func (c *cells) touching(r run, at Vec, distance float32, to []int32) []int32 {
 	place := c.float32s(at)
 	if !hasAVX2 {
@@ -52,24 +52,24 @@ func (c *cells) touching(r run, at Vec, distance float32, to []int32) []int32 {
 	return to[:len(to)+n]
 }
 
-// avx2Stick32 is portableStick32 for a list that is not empty.
+// avx2AshbaughHatch32 is portableAshbaughHatch32 for a non-empty list.
 //
 //go:noescape
-func avx2Stick32(quads *quad32, start *int32, tiles *tile, rows int)
+func avx2AshbaughHatch32(quads *quad32, start *int32, tiles *tile, rows int)
 
-// avx2Screen32 is portableScreen32 for a list that is not empty.
+// avx2DebyeHueckel32 is portableDebyeHueckel32 for a non-empty list.
 //
 //go:noescape
-func avx2Screen32(quads *quad32, start *int32, tiles *tile, rows int, table *screenTable32)
+func avx2DebyeHueckel32(quads *quad32, start *int32, tiles *tile, rows int, table *debyeHueckelTable32)
 
-// avx2Prune is portablePrune for lists that are not empty. The second one has room for all
-// rows and tiles.
+// avx2Prune is portablePrune for a non-empty list. The destination must have capacity for
+// all rows and tiles.
 //
 //go:noescape
 func avx2Prune(quads *quad32, start *int32, tiles *tile, rows int, reach2 float32, toStart *int32, to *tile)
 
-// avx2Touching writes the ranks of balls, of which there is one or more, that come within a
-// distance of a place, and returns their number. The ranks begin with first.
+// avx2Touching writes the ranks of the spheres within a distance of a position, and
+// returns their number. There must be at least one sphere; the ranks start at first.
 //
 //go:noescape
 func avx2Touching(x, y, z, radius *float32, balls int, at *[3]float32, distance float32, first int32, to *int32) int

@@ -19,11 +19,11 @@
 
 EIGHT(ones, $0x3F800000)
 EIGHT(fine2, $0x26800000)         // 2^-50
-EIGHT(stickReach2, $0x40800000)   // 4
-EIGHT(stickStrength, $0x4120AA65) // stickScale
+EIGHT(ashbaughHatchReach2, $0x40800000)   // 4
+EIGHT(ashbaughHatchStrength, $0x4120AA65) // ashbaughHatchScale
 EIGHT(chargeReach2, $0x41800000)  // 16
-EIGHT(screenLeast2, $0x39800000)  // 2^-12
-EIGHT(screenMost2, $0x417FFFFF)   // just below 16
+EIGHT(debyeHueckelLeast2, $0x39800000)  // 2^-12
+EIGHT(debyeHueckelMost2, $0x417FFFFF)   // just below 16
 EIGHT(segmentHead, $0xFFFE0000)   // all bits of r² except those within a segment
 
 // BITS are the bits of a tile that stand for the pairs of a couple.
@@ -107,7 +107,7 @@ BITS(secondCouple, $0x1000000, $0x2000000, $0x4000000, $0x8000000, $0x10000000, 
 // separations. It uses Y3, Y5 and Y6.
 #define STICK32(couple, bits) \
 	DISTANCES(couple)                                  \
-	COUNT(bits, stickReach2)                           \
+	COUNT(bits, ashbaughHatchReach2)                           \
 	VMOVUPS        ones<>(SB), Y4                      \
 	VDIVPS         Y3, Y4, Y3                          \
 	VANDPS         Y5, Y3, Y3               /* u, or 0 */ \
@@ -120,7 +120,7 @@ BITS(secondCouple, $0x1000000, $0x2000000, $0x4000000, $0x8000000, $0x10000000, 
 	VBROADCASTF128 quad32_q(BX), Y5                    \
 	VADDPS         MINE(couple, 4), Y5, Y5               \
 	VCMPPS         $0x1D, ones<>(SB), Y4, Y6 /* a >= 1 */ \
-	VBLENDVPS      Y6, stickStrength<>(SB), Y5, Y5         \
+	VBLENDVPS      Y6, ashbaughHatchStrength<>(SB), Y5, Y5         \
 	VMULPS         Y3, Y5, Y5                          \
 	VMULPS         Y4, Y5, Y5                          \
 	VSUBPS         ones<>(SB), Y4, Y4                  \
@@ -131,8 +131,8 @@ BITS(secondCouple, $0x1000000, $0x2000000, $0x4000000, $0x8000000, $0x10000000, 
 #define QUARTERS(lane, to, half) \
 	MOVL        (320+4*lane)(SP), R8                                                        \
 	MOVL        (336+4*lane)(SP), R10                                                       \
-	VMOVUPS     (screenTable32_segment-const_firstSegment32*16)(R12)(R8*1), half            \
-	VINSERTF128 $1, (screenTable32_segment-const_firstSegment32*16)(R12)(R10*1), to, to
+	VMOVUPS     (debyeHueckelTable32_segment-const_firstSegment32*16)(R12)(R8*1), half            \
+	VINSERTF128 $1, (debyeHueckelTable32_segment-const_firstSegment32*16)(R12)(R10*1), to, to
 
 // SCREEN32 is STICK32 for Debye-Hückel forces. It uses Y3 and Y5 to Y9; the gains of the
 // first couple are kept on the stack.
@@ -143,8 +143,8 @@ BITS(secondCouple, $0x1000000, $0x2000000, $0x4000000, $0x8000000, $0x10000000, 
 	VMULPS         MINE(couple, 3), Y6, Y6            \
 	VANDPS         Y5, Y6, Y6         /* product of charges, or 0 */ \
 	VMOVUPS        Y6, 352(SP)                      \
-	VMAXPS         screenLeast2<>(SB), Y3, Y3       \
-	VMINPS         screenMost2<>(SB), Y3, Y3        \
+	VMAXPS         debyeHueckelLeast2<>(SB), Y3, Y3       \
+	VMINPS         debyeHueckelMost2<>(SB), Y3, Y3        \
 	VPSRLD         $const_segmentShift32, Y3, Y4    \
 	VPSLLD         $4, Y4, Y4                       \
 	VMOVDQU        Y4, 320(SP)                      \
@@ -214,8 +214,8 @@ BITS(secondCouple, $0x1000000, $0x2000000, $0x4000000, $0x8000000, $0x10000000, 
 	END32(Y11, Y14, quad32_fy) \
 	END32(Y12, Y15, quad32_fz)
 
-// func avx2Stick32(quads *quad32, start *int32, tiles *tile, rows int)
-TEXT ·avx2Stick32(SB), NOSPLIT, $320-32
+// func avx2AshbaughHatch32(quads *quad32, start *int32, tiles *tile, rows int)
+TEXT ·avx2AshbaughHatch32(SB), NOSPLIT, $320-32
 	MOVQ    quads+0(FP), DI
 	MOVQ    DI, SI
 	MOVQ    start+8(FP), AX
@@ -223,14 +223,14 @@ TEXT ·avx2Stick32(SB), NOSPLIT, $320-32
 	MOVQ    rows+24(FP), R11
 	MOVLQSX (AX), CX
 
-stickRow:
+ashbaughHatchRow:
 	ADDQ    $4, AX
 	MOVLQSX (AX), DX
 	CMPQ    CX, DX
-	JGE     stickNext
+	JGE     ashbaughHatchNext
 	BEGIN
 
-stickTile:
+ashbaughHatchTile:
 	PARTNERS
 	STICK32(0, firstCouple)
 	LOST(Y10, Y11, Y12)
@@ -242,18 +242,18 @@ stickTile:
 	GAINS
 	INCQ    CX
 	CMPQ    CX, DX
-	JLT     stickTile
+	JLT     ashbaughHatchTile
 	END
 
-stickNext:
+ashbaughHatchNext:
 	ADDQ $quad32__size, SI
 	DECQ R11
-	JNZ  stickRow
+	JNZ  ashbaughHatchRow
 	VZEROUPPER
 	RET
 
-// func avx2Screen32(quads *quad32, start *int32, tiles *tile, rows int, table *screenTable32)
-TEXT ·avx2Screen32(SB), NOSPLIT, $480-40
+// func avx2DebyeHueckel32(quads *quad32, start *int32, tiles *tile, rows int, table *debyeHueckelTable32)
+TEXT ·avx2DebyeHueckel32(SB), NOSPLIT, $480-40
 	MOVQ    quads+0(FP), DI
 	MOVQ    DI, SI
 	MOVQ    start+8(FP), AX
@@ -262,14 +262,14 @@ TEXT ·avx2Screen32(SB), NOSPLIT, $480-40
 	MOVQ    table+32(FP), R12
 	MOVLQSX (AX), CX
 
-screenRow:
+debyeHueckelRow:
 	ADDQ    $4, AX
 	MOVLQSX (AX), DX
 	CMPQ    CX, DX
-	JGE     screenNext
+	JGE     debyeHueckelNext
 	BEGIN
 
-screenTile:
+debyeHueckelTile:
 	PARTNERS
 	SCREEN32(0, firstCouple)
 	LOST(Y10, Y11, Y12)
@@ -284,13 +284,13 @@ screenTile:
 	GAINS
 	INCQ    CX
 	CMPQ    CX, DX
-	JLT     screenTile
+	JLT     debyeHueckelTile
 	END
 
-screenNext:
+debyeHueckelNext:
 	ADDQ $quad32__size, SI
 	DECQ R11
-	JNZ  screenRow
+	JNZ  debyeHueckelRow
 	VZEROUPPER
 	RET
 

@@ -2,10 +2,10 @@
 
 package md
 
-func addStick32(quads []quad32, list *pairList) { portableStick32(quads, list) }
+func addAshbaughHatch32(quads []quad32, list *pairList) { portableAshbaughHatch32(quads, list) }
 
-func addScreen32(quads []quad32, list *pairList, table *screenTable32) {
-	portableScreen32(quads, list, table)
+func addDebyeHueckel32(quads []quad32, list *pairList, table *debyeHueckelTable32) {
+	portableDebyeHueckel32(quads, list, table)
 }
 
 func prune(quads []quad32, list, to *pairList, reach2 float32) {

@@ -10,12 +10,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// Forces of a dense mixture differ from exact ones by less than a millionth of their root
-// mean square, which is what is asked of the forces of one chain. Where a chain is does not
-// matter, however far it has gone.
+// Forces in a dense mixture differ from exact ones by less than a millionth of their root
+// mean square, the same tolerance as for the forces on one chain, however far a chain has
+// moved.
 func TestSinglePrecisionSuffices(t *testing.T) {
 	t.Parallel()
-	model, wide := slabProtein(t), LeastBox+0.2
+	model, wide := slabProtein(t), MinBoxEdge+0.2
 	x, height := dense(t, model, enginetest.Length(10, 10, 25), wide)
 	box := Vec{wide, wide, height}
 	m := NewMixture([]Component{{model, len(x) / model.Size()}}, box)
@@ -32,8 +32,8 @@ func TestSinglePrecisionSuffices(t *testing.T) {
 	}
 }
 
-// Groups of charges that are far apart along a chain are kept short, so that separations
-// have numbers.
+// Groups of charges that are far apart along a chain are kept short enough for
+// separations to fit the integer range.
 func TestGroupsAreShorterThanTheRangeOfNumbers(t *testing.T) {
 	var beads []int32
 	for k := range int32(40) {
@@ -41,7 +41,7 @@ func TestGroupsAreShorterThanTheRangeOfNumbers(t *testing.T) {
 	}
 	var again []int32
 	for g := range groupsOf(beads) {
-		if len(g) > quadSize || g[len(g)-1]-g[0] > mostApart {
+		if len(g) > quadSize || g[len(g)-1]-g[0] > maxGroupSpan {
 			t.Errorf("a group of %v", g)
 		}
 		again = append(again, g...)
@@ -49,7 +49,7 @@ func TestGroupsAreShorterThanTheRangeOfNumbers(t *testing.T) {
 	if !slices.Equal(again, beads) {
 		t.Errorf("%v became %v", beads, again)
 	}
-	if most := 2*mostApart*maxBond + chargeCutoff + outerSkin; most >= fine*(1<<32)-chargeCutoff {
+	if most := 2*maxGroupSpan*maxBond + chargeCutoff + outerSkin; most >= positionUnit*(1<<32)-chargeCutoff {
 		t.Errorf("beads up to %g nm apart could seem to be within the cutoff", most)
 	}
 }
@@ -60,17 +60,17 @@ func TestFineUnits(t *testing.T) {
 		want int32
 	}{
 		{0, 0},
-		{fine, 1},
-		{-fine, -1},
-		{0.4 * fine, 0},
-		{0.6 * fine, 1},
-		{-0.6 * fine, -1},
+		{positionUnit, 1},
+		{-positionUnit, -1},
+		{0.4 * positionUnit, 0},
+		{0.6 * positionUnit, 1},
+		{-0.6 * positionUnit, -1},
 		{1, 1 << 25},
 		{63, 63 << 25},
 		{64, math.MinInt32},
 		{-64, math.MinInt32},
-		{128 + 3*fine, 3},
-		{-12800000 - 5*fine, -5},
+		{128 + 3*positionUnit, 3},
+		{-12800000 - 5*positionUnit, -5},
 	} {
 		must.Equal(t, fmt.Sprintf("%v nm", c.nm), toFine(c.nm), c.want)
 	}

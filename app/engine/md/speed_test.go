@@ -15,10 +15,11 @@ import (
 
 const (
 	compareRounds  = 5
-	compareSeconds = 3.5 // of each run of one chain, for the faster program
+	compareSeconds = 3.5 // per run of one chain, for the faster program
 )
 
-// asked skips a measurement that takes minutes unless an environment variable is set.
+// asked skips a measurement that takes minutes unless an environment variable is set, and
+// returns its value.
 func asked(t *testing.T, variable string) string {
 	t.Helper()
 	value := os.Getenv(variable)
@@ -31,8 +32,8 @@ func asked(t *testing.T, variable string) string {
 	return value
 }
 
-// speeds are steps per second of one program: by the clock, and by the CPU time of its cores,
-// which other programs on the machine disturb less.
+// speeds are steps per second of one program, by wall-clock time and by CPU time of its
+// cores, which other programs on the machine disturb less.
 type speeds struct{ clock, cpu []float64 }
 
 func (s *speeds) add(steps int, clock, cpu float64) {
@@ -40,7 +41,7 @@ func (s *speeds) add(steps int, clock, cpu float64) {
 	s.cpu = append(s.cpu, float64(steps)/cpu)
 }
 
-// ours adds the speed of molrun on some cores.
+// ours adds the speed of molrun with a number of cores.
 func (s *speeds) ours(t testing.TB, d interface{ Advance(steps int) error }, cores, steps int) {
 	t.Helper()
 	cpu, clock := userSeconds(t), time.Now()
@@ -58,7 +59,7 @@ func (s *speeds) theirs(t testing.TB, l *lammps, d lammpsSource, steps int) {
 	s.add(steps, log.seconds/log.share, log.seconds)
 }
 
-// over is a speed by that of another program, round by round: the median and the range.
+// over returns the ratio of two speeds over the rounds: the median and the range.
 func over(a, b []float64) (middle, low, high float64) {
 	ratios := make([]float64, len(a))
 	for i := range a {
@@ -72,7 +73,8 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// userSeconds is the user CPU time of this process, as LAMMPS measures its own.
+// userSeconds returns the user CPU time of this process, as measured by LAMMPS for
+// itself.
 func userSeconds(t testing.TB) float64 {
 	t.Helper()
 	var usage syscall.Rusage
@@ -80,13 +82,13 @@ func userSeconds(t testing.TB) float64 {
 	return float64(usage.Utime.Sec) + float64(usage.Utime.Usec)/1e6
 }
 
-// TestSpeedNextToLAMMPS prints a table of steps per second of both programs, by CPU time. It
-// takes four minutes, so it runs only if CGIDP_LAMMPS names proteins of
-// enginetest/reference_rg.csv, as in
+// TestSpeedNextToLAMMPS prints a table of the steps per second of both programs, by CPU
+// time. It takes four minutes, so it runs only if CGIDP_LAMMPS names proteins of
+// enginetest/reference_rg.csv, for example
 //
 //	CGIDP_LAMMPS=Hst5,DSS1,aSyn140,ht2N4R taskset -c 1 go test -run TestSpeedNextToLAMMPS -timeout 0
 //
-// The programs take turns, each time from the same positions and velocities.
+// The programs alternate, each time starting from the same positions and velocities.
 func TestSpeedNextToLAMMPS(t *testing.T) {
 	fmt.Println("| N | LAMMPS steps/s | molrun steps/s | molrun : LAMMPS | in single rounds |\n|---|---|---|---|---|")
 	for name := range strings.SplitSeq(asked(t, "CGIDP_LAMMPS"), ",") {
@@ -108,9 +110,10 @@ func TestSpeedNextToLAMMPS(t *testing.T) {
 	}
 }
 
-// TestSlabSpeedNextToLAMMPS prints how fast both programs move a slab of 100 chains of 202 residues: LAMMPS
-// with its own formulas and with tables, with one process and two, and molrun with one core and two. They
-// take turns, each time from the same positions. CPU time counts the waiting of a core for the others.
+// TestSlabSpeedNextToLAMMPS prints the speed of both programs for a slab of 100 chains of
+// 202 residues: LAMMPS with its own formulas and with tables, with one process and two,
+// and molrun with one core and two. They alternate, each time starting from the same
+// positions. CPU time includes the time cores wait for others.
 func TestSlabSpeedNextToLAMMPS(t *testing.T) {
 	asked(t, "CGIDP_LAMMPS_SLAB")
 	const copies, steps = 100, 300
@@ -120,7 +123,7 @@ func TestSlabSpeedNextToLAMMPS(t *testing.T) {
 		d := one.with(t, cores)
 		for name, pairs := range map[string]potentials{"formulas": exactPairs, "tables": tabledPairs} {
 			l := newLAMMPS(t, d.mix.shared, pairs)
-			l.ranks = cores // processes
+			l.ranks = cores // MPI processes
 			l.options = append(l.options, "-var", "lists", "bin", "-var", "sides", "p", "-suffix", "opt")
 			var other, own speeds
 			for range compareRounds {

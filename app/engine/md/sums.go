@@ -2,34 +2,34 @@ package md
 
 import "math"
 
-// Sums over all pairs and bonds of a mixture.
+// Sums are sums over all pairs and bonds of a mixture.
 type Sums struct {
-	Bond, Stick, Screen float64 // energies, kJ/mol
-	Virial              float64 // sum of forces times separations, kJ/mol
+	Bond, AshbaughHatch, DebyeHueckel float64 // energies, kJ/mol
+	Virial                            float64 // sum of forces times separations, kJ/mol
 }
 
-// Energy is the potential energy in kJ/mol.
-func (s Sums) Energy() float64 { return s.Bond + s.Stick + s.Screen }
+// Energy returns the potential energy in kJ/mol.
+func (s Sums) Energy() float64 { return s.Bond + s.AshbaughHatch + s.DebyeHueckel }
 
-// Sums evaluates the exact potentials for the present positions.
+// Sums evaluates the exact potentials at the current positions.
 func (d *Motion) Sums() Sums {
-	n := len(d.stick.domain)
-	parts := make([]Sums, n+len(d.screen.domain)+d.mix.Chains())
+	n := len(d.ashbaughHatch.domain)
+	parts := make([]Sums, n+len(d.debyeHueckel.domain)+d.mix.Chains())
 	d.team.Each(len(parts), func(_, task int) {
 		switch {
 		case task < n:
-			parts[task] = d.stickSums(&d.stick.domain[task])
-		case task < n+len(d.screen.domain):
-			parts[task] = d.screenSums(&d.screen.domain[task-n])
+			parts[task] = d.ashbaughHatchSums(&d.ashbaughHatch.domain[task])
+		case task < n+len(d.debyeHueckel.domain):
+			parts[task] = d.debyeHueckelSums(&d.debyeHueckel.domain[task-n])
 		default:
-			parts[task] = bondSums(PartOf(d.mix, d.x, task-n-len(d.screen.domain)))
+			parts[task] = bondSums(PartOf(d.mix, d.x, task-n-len(d.debyeHueckel.domain)))
 		}
 	})
 	var s Sums
 	for _, p := range parts {
 		s.Bond += p.Bond
-		s.Stick += p.Stick
-		s.Screen += p.Screen
+		s.AshbaughHatch += p.AshbaughHatch
+		s.DebyeHueckel += p.DebyeHueckel
 		s.Virial += p.Virial
 	}
 	return s
@@ -45,24 +45,24 @@ func bondSums(x []Vec) Sums {
 	return s
 }
 
-func (d *Motion) stickSums(domain *domain) Sums {
+func (d *Motion) ashbaughHatchSums(domain *domain) Sums {
 	var s Sums
-	sites := d.stick.sites(d, domain)
+	sites := d.ashbaughHatch.sites(d, domain)
 	for i, j := range domain.near.all() {
 		a, b := &sites[i], &sites[j]
 		r2 := a.at.Sub(b.at).Norm2()
-		if r2 >= stickCutoff*stickCutoff {
+		if r2 >= ashbaughHatchCutoff*ashbaughHatchCutoff {
 			continue
 		}
-		s.Stick += d.mix.shared.stick[a.kind][b.kind].energy(r2)
-		s.Virial += stickForce(r2, a.p+b.p, a.q+b.q) * r2
+		s.AshbaughHatch += d.mix.shared.ashbaughHatch[a.kind][b.kind].energy(r2)
+		s.Virial += ashbaughHatchForce(r2, a.p+b.p, a.q+b.q) * r2
 	}
 	return s
 }
 
-func (d *Motion) screenSums(domain *domain) Sums {
+func (d *Motion) debyeHueckelSums(domain *domain) Sums {
 	var s Sums
-	shared, sites := d.mix.shared, d.screen.sites(d, domain)
+	shared, sites := d.mix.shared, d.debyeHueckel.sites(d, domain)
 	for i, j := range domain.near.all() {
 		a, b := &sites[i], &sites[j]
 		r2 := a.at.Sub(b.at).Norm2()
@@ -70,8 +70,8 @@ func (d *Motion) screenSums(domain *domain) Sums {
 			continue
 		}
 		strength := a.p * b.q
-		s.Screen += screenedEnergy(strength, shared.kappa, math.Sqrt(r2))
-		s.Virial += strength * shared.screen.forceOverR(r2) * r2
+		s.DebyeHueckel += debyeHueckelEnergy(strength, shared.kappa, math.Sqrt(r2))
+		s.Virial += strength * shared.debyeHueckel.forceOverR(r2) * r2
 	}
 	return s
 }
@@ -79,11 +79,11 @@ func (d *Motion) screenSums(domain *domain) Sums {
 // site is a bead of a domain.
 type site struct {
 	at   Vec     // nm, exact
-	p, q float64 // parameters of the force
-	kind uint8   // of residue
+	p, q float64 // force parameters
+	kind uint8   // residue type
 }
 
-// sites are the beads of a domain in the order in which its pairs count them.
+// sites returns the beads of a domain, indexed as in its pair list.
 func (d *domains) sites(m *Motion, domain *domain) []site {
 	n := len(domain.own) + len(domain.halo)
 	all := make([]site, 0, n*quadSize)

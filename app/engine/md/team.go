@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// How often to poll for a change by another goroutine: spinning, then yielding the
-// processor, and then the goroutine sleeps. A step has two barriers, and
-// waking a goroutine takes longer than most of its work.
+// Polling for a change by another goroutine: first spin, then yield the processor, then
+// sleep. A step has two barriers, and waking a goroutine takes longer than most of its
+// work.
 const (
 	quickPolls = 2_000
 	slowPolls  = 500
 	shortSleep = 50 * time.Microsecond
 )
 
-// Team is goroutines that share the work of a simulation. Close ends them. Where others
-// want the processors, too, a worker may not run for milliseconds: idle workers are
-// skipped, and the others do all tasks.
+// Team is a set of goroutines that share the work of a simulation. Close ends them. If
+// other processes compete for the processors, a worker might not run for milliseconds:
+// tasks are assigned dynamically, so the other workers do all of them.
 type Team struct {
 	size int
 	wait sync.WaitGroup
 
-	round atomic.Pointer[round] // the last one; one without work is the end
+	round atomic.Pointer[round] // latest round; a round without work ends the workers
 
 	mu     sync.Mutex
 	asleep int
@@ -35,10 +35,10 @@ type round struct {
 	work  func(worker, task int)
 	tasks int32
 	next  atomic.Int32 // next task to run
-	done  atomic.Int32 // number of tasks
+	done  atomic.Int32 // number of finished tasks
 }
 
-// NewTeam starts a number of workers, of which the caller of Each is one.
+// NewTeam starts a team with the given number of workers, including the caller of Each.
 func NewTeam(cores int) *Team {
 	t := &Team{size: cores}
 	t.wake.L = &t.mu
@@ -48,7 +48,7 @@ func NewTeam(cores int) *Team {
 	return t
 }
 
-// Close ends the workers.
+// Close stops the workers and waits for them.
 func (t *Team) Close() {
 	t.startRound(&round{})
 	t.wait.Wait()
@@ -57,8 +57,8 @@ func (t *Team) Close() {
 // Size returns the number of workers.
 func (t *Team) Size() int { return t.size }
 
-// Each calls work for the tasks from 0 on, each once, and returns when all are done. Tasks
-// begin in order; those at the same time must not touch the same data.
+// Each calls work once for each task from 0 on, and returns when all tasks are done.
+// Tasks start in order; they run concurrently and must not touch the same data.
 func (t *Team) Each(tasks int, work func(worker, task int)) {
 	if t.size == 1 {
 		for task := range tasks {
@@ -72,14 +72,14 @@ func (t *Team) Each(tasks int, work func(worker, task int)) {
 	for looks := 0; r.done.Load() < r.tasks; looks++ {
 		switch {
 		case looks > quickPolls+slowPolls:
-			time.Sleep(shortSleep) // the worker may wait for this very processor
+			time.Sleep(shortSleep) // the other worker might need this processor
 		case looks > quickPolls:
 			runtime.Gosched()
 		}
 	}
 }
 
-// runTasks does tasks until there are no more.
+// runTasks runs tasks until there are none left.
 func (r *round) runTasks(worker int) {
 	for task := r.next.Add(1) - 1; task < r.tasks; task = r.next.Add(1) - 1 {
 		r.work(worker, int(task))
@@ -97,7 +97,7 @@ func (t *Team) serve(worker int) {
 	}
 }
 
-// newRound waits for another round than the one that was seen.
+// newRound waits for a round other than seen.
 func (t *Team) newRound(seen *round) *round {
 	for looks := range quickPolls + slowPolls {
 		if r := t.round.Load(); r != seen {
@@ -117,7 +117,7 @@ func (t *Team) newRound(seen *round) *round {
 	return t.round.Load()
 }
 
-// startRound starts a round and wakes those who sleep.
+// startRound starts a round and wakes sleeping workers.
 func (t *Team) startRound(r *round) {
 	t.round.Store(r)
 	t.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// Each task is done once, by any idle worker; a worker that is delayed before it takes a
-// task delays no other.
+// Each task is run once, by any idle worker; a worker that is delayed before it starts a
+// task does not delay the others.
 func TestTeamDoesEachTaskOnce(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 2, 5} {

@@ -5,14 +5,15 @@ import (
 	"math/rand/v2"
 )
 
-// thermostat holds what the integrator multiplies forces and random numbers with.
+// thermostat holds the factors by which the integrator multiplies forces and random
+// numbers.
 type thermostat struct {
 	kick  []float64 // dt/m per bead
-	noise []float64 // width of the random velocity added in a step, per bead
-	decay float64   // factor by which friction reduces a velocity in a step
+	noise []float64 // standard deviation of the random velocity per step, per bead
+	decay float64   // factor by which friction reduces the velocity per step
 }
 
-// newThermostat takes the friction in 1/ps.
+// newThermostat returns a thermostat with friction in 1/ps.
 func newThermostat(m *Model, friction float64) thermostat {
 	t := thermostat{
 		kick:  make([]float64, m.Size()),
@@ -26,8 +27,8 @@ func newThermostat(m *Model, friction float64) thermostat {
 	return t
 }
 
-// push moves a bead by one step of the integrator. It takes the force on it and three
-// normal numbers.
+// push advances a bead by one integration step, given its force and three normal random
+// numbers.
 func (t *thermostat) push(bead int, x, v, force Vec, r *[3]float64) (nextX, nextV Vec) {
 	const half = TimeStep / 2
 	u := v.AddScaled(t.kick[bead], force)
@@ -36,7 +37,7 @@ func (t *thermostat) push(bead int, x, v, force Vec, r *[3]float64) (nextX, next
 	return x.AddScaled(half, u).AddScaled(half, w), w
 }
 
-// drawVelocities draws them from the distribution of Maxwell and Boltzmann.
+// drawVelocities draws velocities from the Maxwell–Boltzmann distribution.
 func (m *Model) drawVelocities(v []Vec, rng *rand.Rand) {
 	for i := range v {
 		width := math.Sqrt(m.kT / m.mass[i])

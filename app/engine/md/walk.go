@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	walkAttempts = 50 // directions tried for a bead before going back
-	walkRetreat  = 10 // beads removed then
+	walkAttempts = 50 // directions tried for a bead before backtracking
+	walkRetreat  = 10 // beads removed when backtracking
 )
 
-// walk returns a self-avoiding random walk with steps of one bond length. No bead
-// is closer than its diameter to any but its bonded neighbours.
+// walk returns a self-avoiding random walk with steps of one bond length. No bead is
+// closer than its diameter to any but its bonded neighbors.
 func walk(m *Model, rng *rand.Rand) []Vec {
 	x := make([]Vec, 1, m.Size())
 	failed := 0
@@ -30,9 +30,10 @@ func walk(m *Model, rng *rand.Rand) []Vec {
 	return x
 }
 
-// shake moves every bead by chance, so that bonds are as long as they are at the temperature: their variance is
-// kT over the stiffness, half of it from each end. With all bonds at rest, chains would begin with too little
-// energy and be cold for as long as friction takes.
+// shake displaces every bead at random, so that bond lengths have their thermal variance,
+// kT over the stiffness, half of it from each end. If all bonds were at their minimum,
+// chains would start with too little energy and stay cold for the relaxation time of the
+// friction.
 func (m *Model) shake(x []Vec, rng *rand.Rand) {
 	width := math.Sqrt(m.kT / bondStiffness / 2)
 	for i := range x {
@@ -40,7 +41,7 @@ func (m *Model) shake(x []Vec, rng *rand.Rand) {
 	}
 }
 
-// direction is uniform on the unit sphere.
+// direction returns a random unit vector, uniform on the sphere.
 func direction(rng *rand.Rand) Vec {
 	for {
 		d := Vec{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
@@ -50,7 +51,7 @@ func direction(rng *rand.Rand) Vec {
 	}
 }
 
-// fits reports whether the next bead overlaps with none of x but the last one.
+// fits reports whether the next bead overlaps with none of x except the last.
 func (m *Model) fits(x []Vec, next Vec) bool {
 	sigma := residues[m.types[len(x)]].sigma
 	for j := 0; j < len(x)-1; j++ {

@@ -12,41 +12,41 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Binodal is a phase diagram: concentrations of coexisting phases to the right, what they
-// depend on upwards. Unknown numbers are NaN and not drawn.
+// Binodal is a phase diagram: concentrations of coexisting phases on the x axis against
+// the variable they depend on on the y axis. Unknown numbers are NaN and not drawn.
 type Binodal struct {
 	Title    string
-	Axis     string // what the phases depend on, with its unit
+	Axis     string // label of the y axis, with unit
 	Points   []Coexistence
-	Law      []LawPoint // upwards; may be empty
+	Law      []LawPoint // in ascending order; can be empty
 	Critical *Critical  // nil if there is none
 }
 
 // Bar is a number with its standard error.
 type Bar struct{ Mean, SE float64 }
 
-// Coexistence is one simulation.
+// Coexistence is the result of one simulation.
 type Coexistence struct {
 	At            float64 // K or mol/L
-	Used          bool    // in the law
+	Used          bool    // used in the fit
 	Dense, Dilute Bar     // mg/mL
-	Below         float64 // mg/mL; bound of an unknown dilute phase
-	Overall       float64 // mg/mL of the box, if no two phases were found
-	Undecided     bool    // whether there is one phase is unknown
+	Below         float64 // mg/mL, upper bound of an unknown dilute concentration
+	Overall       float64 // mg/mL, in the whole box, if two phases were not found
+	Undecided     bool    // it is unknown whether there are two phases
 	Transfer      Bar     // kT
-	TransferBelow float64 // kT; bound of an unknown free energy
+	TransferBelow float64 // kT, upper bound of an unknown free energy
 }
 
-// LawPoint is a place on the curve of a law, in mg/mL.
+// LawPoint is a point on the curve of a law, in mg/mL.
 type LawPoint struct{ At, Dense, Dilute float64 }
 
-// Critical is where the phases become equal.
+// Critical is the critical point.
 type Critical struct {
 	At      Bar // K
 	Density Bar // mg/mL
 }
 
-// Colors of the phases, for colour-blind readers, too.
+// Colors of the phases, distinguishable by color-blind readers.
 var (
 	denseColor    = curveColors[0]
 	diluteColor   = curveColors[1]
@@ -54,7 +54,7 @@ var (
 	unusedColor   = curveColors[7]
 )
 
-// SVG draws the concentrations and, at their side, the free energy of transfer.
+// SVG draws the concentrations and, next to them, the free energy of transfer.
 func (f *Binodal) SVG() ([]byte, error) {
 	left, err := f.densities()
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *Binodal) SVG() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// extent is what is drawn upwards, with some margin.
+// extent returns the range of the y axis, with a margin.
 func (f *Binodal) extent() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, p := range f.Points {
@@ -136,7 +136,7 @@ func (f *Binodal) densities() (*plot.Plot, error) {
 
 func (f *Binodal) energies() (*plot.Plot, error) {
 	p := plot.New()
-	p.Title.Text = " " // as high as that of the other plot
+	p.Title.Text = " " // align with the other plot
 	p.X.Label.Text = "transfer / kT"
 	p.X.Tick.Marker, p.Y.Tick.Marker = roundTicks{}, roundTicks{}
 	least := -1.0
@@ -156,7 +156,7 @@ func (f *Binodal) energies() (*plot.Plot, error) {
 	return p, m.err
 }
 
-// shade is grey for what is not used.
+// shade returns gray for unused points.
 func shade(c color.Color, used bool) color.Color {
 	if used {
 		return c
@@ -164,7 +164,7 @@ func shade(c color.Color, used bool) color.Color {
 	return unusedColor
 }
 
-// marks adds points and lines to a plot, each kind with a name in the legend once.
+// marks adds points and lines to a plot, with one legend entry per kind.
 type marks struct {
 	p     *plot.Plot
 	named map[string]bool
@@ -187,7 +187,7 @@ func (m *marks) name(name string, c color.Color, t plot.Thumbnailer) {
 	m.named[name] = true
 }
 
-// bar draws a number with its error to both sides.
+// bar draws a number with its error bar.
 func (m *marks) bar(name string, b Bar, at float64, c color.Color, shape draw.GlyphDrawer) {
 	if math.IsNaN(b.Mean) {
 		return
@@ -205,7 +205,7 @@ func (m *marks) bar(name string, b Bar, at float64, c color.Color, shape draw.Gl
 	m.name(name, c, s)
 }
 
-// upTo draws what is between a place and a bound.
+// upTo draws the range from from to a bound.
 func (m *marks) upTo(name string, from, bound, at float64, c color.Color) {
 	if math.IsNaN(bound) {
 		return

@@ -11,7 +11,8 @@ import (
 
 var unknownBar = Bar{math.NaN(), math.NaN()}
 
-// drawn are points of all kinds: with both phases, with a bound, not used, with one phase, and with an unknown number of phases.
+// drawn returns points of all kinds: with both phases, with a bound, unused, with one
+// phase, and undecided.
 func drawn() *Binodal {
 	return &Binodal{
 		Title: "Binodal", Axis: "temperature / K",
@@ -44,7 +45,7 @@ func TestBinodalSVG(t *testing.T) {
 	}
 }
 
-// Whatever is unknown, there is a picture.
+// A plot is drawn whatever is unknown.
 func TestBinodalOfLittle(t *testing.T) {
 	full := drawn()
 	for name, f := range map[string]*Binodal{

@@ -25,24 +25,24 @@ const (
 	mapDPI    = 96
 )
 
-// DistanceMap draws the mean distances of n residues with residue numbers and a
-// bar that explains the colours, as PNG. The function at returns the distance of
-// two residues, counted from 0, in nm; it is symmetric.
+// DistanceMap draws the mean distances of n residues, with residue numbers and a color
+// bar, as PNG. at returns the distance of two residues, counted from 0, in nm; it is
+// symmetric.
 func DistanceMap(title string, n int, at func(i, j int) float64) ([]byte, error) {
 	m := Map{Title: title, Across: n, Up: n, AcrossLabel: "residue", UpLabel: "residue", Unit: "mean distance / nm", At: at}
 	return m.PNG()
 }
 
-// Map is values for pairs of residues.
+// Map is a map of values for pairs of residues.
 type Map struct {
 	Title                string
-	Across, Up           int // residues along the axes
+	Across, Up           int // number of residues along the axes
 	AcrossLabel, UpLabel string
-	Unit                 string                 // what the colours are
-	At                   func(i, j int) float64 // value of two residues, counted from 0; none is negative
+	Unit                 string                 // label of the color bar
+	At                   func(i, j int) float64 // value for two residues, counted from 0; never negative
 }
 
-// PNG draws the map with residue numbers and a bar that explains the colours.
+// PNG draws the map with residue numbers and a color bar.
 func (m *Map) PNG() ([]byte, error) {
 	greatest := 0.0
 	for i := range m.Across {
@@ -51,7 +51,7 @@ func (m *Map) PNG() ([]byte, error) {
 		}
 	}
 	if greatest == 0 {
-		greatest = 1 // any, for a bar
+		greatest = 1 // arbitrary, for the color bar
 	}
 	colors := distanceColors(greatest)
 	canvas := vgimg.NewWith(vgimg.UseWH(pixels(mapWidth), pixels(mapHeight)), vgimg.UseDPI(mapDPI))
@@ -67,7 +67,7 @@ func (m *Map) PNG() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// viridis runs evenly from dark to bright, also for colour-blind readers and in
+// viridis is a perceptually uniform color scale, suitable for color-blind readers and for
 // print.
 var viridis = []color.Color{
 	color.NRGBA{R: 0x44, G: 0x01, B: 0x54, A: 0xff},
@@ -81,11 +81,11 @@ var viridis = []color.Color{
 	color.NRGBA{R: 0xfd, G: 0xe7, B: 0x25, A: 0xff},
 }
 
-// distanceColors run from dark for 0 to bright for the longest distance in nm.
+// distanceColors returns a color map from dark at 0 to bright at longest, in nm.
 func distanceColors(longest float64) palette.ColorMap {
 	colors, err := moreland.NewLuminance(viridis)
 	if err != nil {
-		panic(err) // they are in order
+		panic(err) // viridis is in order of luminance
 	}
 	colors.SetMin(0)
 	colors.SetMax(longest)
@@ -114,7 +114,7 @@ func colorOf(distance float64, colors palette.ColorMap) color.NRGBA {
 
 func pixels(n int) vg.Length { return vg.Length(n) * vg.Inch / mapDPI }
 
-// areaOf converts a part of the picture to pixels, which count from the top.
+// areaOf converts a rectangle to pixels, which count from the top.
 func areaOf(r vg.Rectangle) image.Rectangle {
 	pixel := func(l vg.Length) int { return int(math.Round(l.Dots(mapDPI))) }
 	return image.Rect(pixel(r.Min.X), mapHeight-pixel(r.Max.Y), pixel(r.Max.X), mapHeight-pixel(r.Min.Y))
@@ -130,7 +130,8 @@ func (m *Map) axes() *plot.Plot {
 	return p
 }
 
-// residueTicks mark the first residue and at most ten round numbers.
+// residueTicks returns ticks at the first residue and at most ten multiples of a round
+// number.
 func residueTicks(n int) plot.ConstantTicks {
 	every := 1
 	for _, every = range []int{1, 2, 5, 10, 20, 50, 100, 200} {
@@ -149,7 +150,7 @@ func residueTicks(n int) plot.ConstantTicks {
 
 func colorBar(label string, colors palette.ColorMap) *plot.Plot {
 	p := plot.New()
-	p.Title.Text = " " // as high as the map
+	p.Title.Text = " " // align with the map
 	p.X.Label.Text = " "
 	p.X.Tick.Marker = plot.ConstantTicks(nil)
 	p.X.Width = 0

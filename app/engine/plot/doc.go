@@ -1,3 +1,3 @@
-// Package plot draws the results of simulations: the radius of gyration over the run, maps of
-// pairs of residues, and concentrations along a box.
+// Package plot draws simulation results: the radius of gyration over a run, maps of pairs
+// of residues, density profiles along a box, and phase diagrams.
 package plot

@@ -35,7 +35,7 @@ func TestRgSVG(t *testing.T) {
 		"equilibration, left out", "mean ± standard error: 1.400 ± 0.020 nm", "density per nm",
 	} {
 		if !slices.Contains(texts, want) {
-			t.Errorf("the picture lacks %q among %q", want, texts)
+			t.Errorf("the plot is missing %q among %q", want, texts)
 		}
 	}
 	if elements["svg"] != 1 || elements["path"] < histogramBins/4 {
@@ -43,7 +43,7 @@ func TestRgSVG(t *testing.T) {
 	}
 }
 
-// readSVG returns the texts in a picture, and how often elements occur.
+// readSVG returns the texts in a picture and the number of occurrences of each element.
 func readSVG(t *testing.T, content []byte) (texts []string, elements map[string]int) {
 	t.Helper()
 	elements = map[string]int{}
@@ -69,8 +69,8 @@ func readSVG(t *testing.T, content []byte) (texts []string, elements map[string]
 	}
 }
 
-// The map has the colours of the least and of a middle distance, and axes and
-// numbers to its left.
+// The map has the colors of the smallest and of a medium distance, with axes and numbers
+// to its left.
 func TestDistanceMap(t *testing.T) {
 	at := func(i, j int) float64 { return 0.5 * math.Sqrt(math.Abs(float64(i-j))) }
 	content, err := DistanceMap("Hst5", 24, at)
@@ -121,7 +121,7 @@ func TestPaint(t *testing.T) {
 		}
 	}
 	if c := img.NRGBAAt(9, 40); c.A != 0 {
-		t.Errorf("painted beside the area: %v", c)
+		t.Errorf("painted outside the area: %v", c)
 	}
 }
 
@@ -162,8 +162,8 @@ func TestResidueTicks(t *testing.T) {
 	}
 }
 
-// The axis of the histogram is a density: it is high where the values are close
-// together, however many they are.
+// The histogram shows a density: it is high where values are close together, regardless
+// of their number.
 func TestHistogramIsADensity(t *testing.T) {
 	for _, samples := range []int{100, 1000} {
 		var curve []Point
@@ -173,14 +173,14 @@ func TestHistogramIsADensity(t *testing.T) {
 		g := Rg{Steps: int64(samples), Curves: [][]Point{curve}}
 		p, err := g.histogram(g.curves())
 		must.OK(t, err)
-		if p.X.Max < 1.9 || p.X.Max > 2.3 { // evenly over half a nm
+		if p.X.Max < 1.9 || p.X.Max > 2.3 { // uniform over half a nm
 			t.Errorf("%d samples: the axis ends at %g per nm, want about 2", samples, p.X.Max)
 		}
 	}
 }
 
-// A dilute phase of a thousandth of the dense one has its place in the picture, and layers
-// without chains have none.
+// A dilute phase a thousandth as concentrated as the dense one is visible, and empty
+// layers are not drawn.
 func TestProfileSVG(t *testing.T) {
 	f := Profile{Title: "slab", Edges: []float64{-5, 5}, Curves: []Curve{
 		{Name: "one", Z: []float64{-15, -5, 5, 15}, Level: []float64{0.4, 400, 400, 0.4}},
@@ -192,7 +192,7 @@ func TestProfileSVG(t *testing.T) {
 	texts, elements := readSVG(t, content)
 	for _, want := range []string{"slab", "z / nm", "concentration / mg/mL", "one", "two", "0.1", "100"} {
 		if !slices.Contains(texts, want) {
-			t.Errorf("the picture lacks %q among %q", want, texts)
+			t.Errorf("the plot is missing %q among %q", want, texts)
 		}
 	}
 	if slices.Contains(texts, "three") || elements["svg"] != 1 {
@@ -203,7 +203,7 @@ func TestProfileSVG(t *testing.T) {
 	}
 }
 
-// Residues of one chain may be fewer than those of the other, and all values nothing.
+// The chains can differ in length, and all values can be zero.
 func TestMapOfTwoChains(t *testing.T) {
 	m := Map{Title: "contacts", Across: 10, Up: 30, AcrossLabel: "a", UpLabel: "b", Unit: "contacts", At: func(i, j int) float64 {
 		if i >= 10 || j >= 30 {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// curveColors distinguish curves, also for colour-blind readers (Okabe and Ito).
+// curveColors distinguish curves, also for color-blind readers (Okabe and Ito).
 var curveColors = []color.Color{
 	color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
 	color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
@@ -24,11 +24,11 @@ var curveColors = []color.Color{
 	color.NRGBA{R: 0x99, G: 0x99, B: 0x99, A: 0xff},
 }
 
-// Profile is concentrations along the long edge of a box.
+// Profile is a plot of concentrations along the long edge of a box.
 type Profile struct {
 	Title  string
 	Curves []Curve
-	Edges  []float64 // nm; where phases begin and end
+	Edges  []float64 // nm, boundaries of the phases
 }
 
 // Curve is the concentration of one component.
@@ -38,8 +38,8 @@ type Curve struct {
 	Level []float64 // mg/mL
 }
 
-// SVG draws the concentrations on a scale of powers of ten, on which a dilute phase can be
-// seen beside a dense one. What is nothing is not drawn.
+// SVG draws the concentrations on a logarithmic scale, so that a dilute phase is visible
+// next to a dense one. Zero concentrations are not drawn.
 func (f *Profile) SVG() ([]byte, error) {
 	p := plot.New()
 	p.Title.Text = f.Title
@@ -70,7 +70,7 @@ func (f *Profile) SVG() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// bounds are powers of ten around the concentrations that are not nothing.
+// bounds returns the powers of ten that enclose the nonzero concentrations.
 func (f *Profile) bounds() (least, most float64) {
 	least, most = math.Inf(1), 0
 	for _, c := range f.Curves {
@@ -87,7 +87,7 @@ func (f *Profile) bounds() (least, most float64) {
 	return least, max(most, 10*least)
 }
 
-// drawCurve adds the pieces of a curve between those where nothing was seen.
+// drawCurve draws a curve in pieces, interrupted where the concentration is zero.
 func (f *Profile) drawCurve(p *plot.Plot, k int, c Curve, least float64) error {
 	shown := curveColors[k%len(curveColors)]
 	var piece plotter.XYs

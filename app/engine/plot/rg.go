@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	drawnPoints   = 500 // of one replica
+	drawnPoints   = 500 // per replica
 	histogramBins = 25
 )
 
@@ -29,10 +29,10 @@ var (
 type Rg struct {
 	Title     string
 	Replicas  int
-	Steps     int64     // of the whole run
-	Discarded int64     // steps of equilibration
-	Curves    [][]Point // of the replicas so far; none of them is empty
-	Mean, SE  float64   // in nm, after equilibration; NaN if not known
+	Steps     int64     // length of the run
+	Discarded int64     // equilibration steps
+	Curves    [][]Point // of the replicas so far, each non-empty
+	Mean, SE  float64   // in nm, after equilibration; NaN if unknown
 }
 
 // Point is one sample.
@@ -41,8 +41,8 @@ type Point struct {
 	Rg   float64 // nm
 }
 
-// SVG draws Rg against the step with its mean, and its histogram at the side. It
-// needs at least one curve.
+// SVG draws Rg against the step with its mean, and its histogram next to it. It needs at
+// least one curve.
 func (g *Rg) SVG() ([]byte, error) {
 	curves := g.curves()
 	course, err := g.course(curves)
@@ -64,7 +64,7 @@ func (g *Rg) SVG() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// curves has steps in millions.
+// curves converts steps to millions.
 func (g *Rg) curves() []plotter.XYs {
 	curves := make([]plotter.XYs, len(g.Curves))
 	for k, points := range g.Curves {
@@ -75,10 +75,10 @@ func (g *Rg) curves() []plotter.XYs {
 	return curves
 }
 
-// allSteps is the last step, in millions.
+// allSteps returns the last step, in millions.
 func (g *Rg) allSteps() float64 { return float64(g.Steps) / 1e6 }
 
-// equilibrated is the last step of equilibration, in millions.
+// equilibrated returns the last equilibration step, in millions.
 func (g *Rg) equilibrated() float64 { return float64(g.Discarded) / 1e6 }
 
 func (g *Rg) course(curves []plotter.XYs) (*plot.Plot, error) {
@@ -123,7 +123,7 @@ func (g *Rg) traceName() string {
 	return "Rg"
 }
 
-// bounds are the least and the greatest Rg, apart from each other.
+// bounds returns the minimum and maximum Rg, widened if they are equal.
 func bounds(curves []plotter.XYs) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, curve := range curves {
@@ -137,7 +137,7 @@ func bounds(curves []plotter.XYs) (low, high float64) {
 	return low, high
 }
 
-// runningMean averages from the end of equilibration on.
+// runningMean returns the running mean after step from.
 func runningMean(curve plotter.XYs, from float64) plotter.XYs {
 	var running plotter.XYs
 	mean := 0.0
@@ -150,7 +150,7 @@ func runningMean(curve plotter.XYs, from float64) plotter.XYs {
 	return running
 }
 
-// thinned returns a curve of at most drawnPoints, evenly spaced.
+// thinned returns at most drawnPoints evenly spaced points of a curve.
 func thinned(curve plotter.XYs) plotter.XYs {
 	every := (len(curve) + drawnPoints - 1) / drawnPoints
 	var kept plotter.XYs
@@ -175,7 +175,7 @@ func box(left, right, low, high float64) plotter.XYs {
 	return plotter.XYs{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}
 }
 
-// addLines draws curves of one kind under one name.
+// addLines draws curves of one kind with one legend entry.
 func addLines(p *plot.Plot, name string, curves []plotter.XYs, c color.Color, width vg.Length) error {
 	for k, curve := range curves {
 		line, err := plotter.NewLine(thinned(curve))
@@ -191,10 +191,10 @@ func addLines(p *plot.Plot, name string, curves []plotter.XYs, c color.Color, wi
 	return nil
 }
 
-// histogram has Rg upwards, like the plot beside it.
+// histogram draws the histogram with Rg on the y axis, like the adjacent plot.
 func (g *Rg) histogram(curves []plotter.XYs) (*plot.Plot, error) {
 	p := plot.New()
-	p.Title.Text = " " // as high as that of the other plot
+	p.Title.Text = " " // align with the other plot
 	p.X.Label.Text = "density per nm"
 	p.X.Tick.Marker, p.Y.Tick.Marker = roundTicks{}, plot.ConstantTicks(nil)
 	var values plotter.Values

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// mostTicks is the largest number of ticks along an axis.
+// mostTicks is the maximum number of ticks along an axis.
 const mostTicks = 7
 
 // roundTicks puts ticks at multiples of 1, 2 or 5 times a power of ten.
@@ -17,7 +17,7 @@ type roundTicks struct{}
 func (roundTicks) Ticks(low, high float64) []plot.Tick {
 	step, decimals := roundStep((high - low) / mostTicks)
 	var ticks []plot.Tick
-	const nearly = 1e-9 // keeps the ticks at the ends of the axis in spite of rounding
+	const nearly = 1e-9 // keeps the end ticks despite rounding
 	for k := int(math.Ceil(low/step - nearly)); float64(k) <= high/step+nearly; k++ {
 		at := float64(k) * step
 		ticks = append(ticks, plot.Tick{Value: at, Label: strconv.FormatFloat(at, 'f', decimals, 64)})
@@ -39,7 +39,7 @@ func (powerTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// roundStep returns the least round number above a positive one, and the number of
+// roundStep returns the smallest round number above a positive number, and the number of
 // decimals of its multiples.
 func roundStep(above float64) (step float64, decimals int) {
 	power := math.Floor(math.Log10(above))

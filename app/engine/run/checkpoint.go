@@ -15,39 +15,39 @@ import (
 	"molrun/app/engine/md"
 )
 
-// A checkpoint is a line that names its format, the SHA-256 of the settings, an archive of the
-// state, and a CRC-32 of all that.
+// A checkpoint is a line that identifies its format, the SHA-256 of the settings, an
+// archive of the state, and a CRC-32 of all of these.
 const (
 	checkpointMark    = "molrun checkpoint 1\n"
 	checkpointFile    = "checkpoint.bin"
-	oldCheckpointFile = "checkpoint.old.bin" // the one before, in case of damage
+	oldCheckpointFile = "checkpoint.old.bin" // the previous one, in case of damage
 )
 
 // newCheckpoint returns the content of a checkpoint.
 func newCheckpoint(settingsHash []byte, state func(*md.Archive)) []byte {
-	a := md.Storing(append([]byte(checkpointMark), settingsHash...))
+	a := md.NewArchive(append([]byte(checkpointMark), settingsHash...))
 	state(a)
 	return binary.LittleEndian.AppendUint32(a.Bytes(), crc32.ChecksumIEEE(a.Bytes()))
 }
 
-// openCheckpoint checks what surrounds the archive.
+// openCheckpoint verifies a checkpoint and returns its archive.
 func openCheckpoint(content, settingsHash []byte) (*md.Archive, error) {
 	body, ok := bytes.CutPrefix(content, []byte(checkpointMark))
 	if !ok || len(body) < sha256.Size+4 {
-		return nil, errors.New("it is no checkpoint of this version")
+		return nil, errors.New("not a checkpoint of this version")
 	}
 	end := len(content) - 4
 	if crc32.ChecksumIEEE(content[:end]) != binary.LittleEndian.Uint32(content[end:]) {
-		return nil, errors.New("it is damaged")
+		return nil, errors.New("corrupt")
 	}
 	if !bytes.Equal(body[:sha256.Size], settingsHash) {
-		return nil, errors.New("it belongs to other settings")
+		return nil, errors.New("it was written with different settings")
 	}
-	return md.Restoring(body[sha256.Size : len(body)-4]), nil
+	return md.OpenArchive(body[sha256.Size : len(body)-4]), nil
 }
 
-// writeCheckpoint makes content the checkpoint in a folder, and the last one the
-// old one.
+// writeCheckpoint writes content as the checkpoint of a folder and keeps the previous one
+// as the old one.
 func writeCheckpoint(folder string, content []byte) error {
 	current := filepath.Join(folder, checkpointFile)
 	temporary := filepath.Join(folder, "."+checkpointFile+".tmp")
@@ -73,7 +73,7 @@ func writeSynced(path string, content []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// removeCheckpoints removes both.
+// removeCheckpoints removes both checkpoints.
 func removeCheckpoints(folder string) error {
 	for _, name := range []string{oldCheckpointFile, checkpointFile} {
 		if err := os.Remove(filepath.Join(folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -83,11 +83,11 @@ func removeCheckpoints(folder string) error {
 	return nil
 }
 
-// SettingsHash is the hash of what distinguishes settings that give different results.
+// SettingsHash returns a hash that identifies settings that give the same results.
 func SettingsHash(settings ...any) []byte {
 	text, err := json.Marshal(settings)
 	if err != nil {
-		panic(err) // numbers and strings
+		panic(err) // numbers and strings always marshal
 	}
 	hash := sha256.Sum256(text)
 	return hash[:]

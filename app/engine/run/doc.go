@@ -1,4 +1,4 @@
-// Package run computes the replicas of simulated systems: as many at once as there are workers,
-// with lines of progress, results so far, and checkpoints, from which a run is resumed after it
-// was killed, with the results of one that was not.
+// Package run computes the replicas of simulated systems, as many in parallel as there
+// are workers. It reports progress and writes intermediate results and checkpoints. A
+// killed run resumes from its checkpoint, with the same results as an uninterrupted one.
 package run

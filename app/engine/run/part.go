@@ -18,60 +18,63 @@ import (
 	"molrun/app/engine/trajectory"
 )
 
-// System is what the replicas of a part simulate. Write may be called while they compute, and takes
-// their locks to read them; it is given all that have begun, and no other begins before it returns.
+// System is the system that the replicas of a part simulate. Write can be called while
+// they compute, and takes their locks to read them. It gets all replicas that have
+// started, and no other replica starts before it returns.
 type System[R Replica] interface {
-	New(number int) R                     // a replica before Start, or before Archive and Resume
-	Gather(begun []R)                     // takes over from replicas that are finished, and frees what they need no more
-	Archive(a *md.Archive)                // what replicas share
-	Write(begun []R, complete bool) error // results so far
-	Reset()                               // forgets what replicas share
+	New(number int) R                     // creates a replica, for Start or for Archive and Resume
+	Gather(begun []R)                     // merges finished replicas and releases memory they no longer need
+	Archive(a *md.Archive)                // state shared by replicas
+	Write(begun []R, complete bool) error // intermediate or final results
+	Reset()                               // clears the state shared by replicas
 }
 
-// Part is the replicas of one system, with a folder of results and a checkpoint of its own.
+// Part is the replicas of one system, with their own results folder and checkpoint.
 type Part[R Replica] struct {
 	System System[R]
-	Name   string // of the sequence, for the log; "" if the part is the whole run
+	Name   string // sequence name, for the log; "" if the part is the whole run
 	Folder string
-	Count  int     // of replicas
-	Steps  int64   // of each
-	Cost   float64 // of a replica, compared with those of other parts
-	Hash   []byte  // of the settings that results depend on
+	Count  int     // number of replicas
+	Steps  int64   // per replica
+	Cost   float64 // of a replica, relative to other parts
+	Hash   []byte  // hash of the settings that affect results
 
 	mu      sync.Mutex
 	begun   []R
 	ended   int
-	started time.Time     // when this process began a replica; zero before
-	wall    time.Duration // from the first start of a replica to the last end, without pauses
+	started time.Time     // first start in this process, minus earlier wall time; zero before
+	wall    time.Duration // from the first start of a replica to the last end, excluding interruptions
 
-	saving  sync.Mutex // held while files are written, and while a replica begins; with
+	saving  sync.Mutex // held while files are written and while a replica starts; guards written
 	written []written
 
 	finished bool
 }
 
-// written is what a replica had written at the moment of a save.
+// written is the state of a replica's output at the time of a save.
 type written struct {
 	*Base
 	rows   []byte
 	frames int64
 }
 
-// Begun returns the replicas that have begun, in order; none once the part is finished.
+// Begun returns the replicas that have started, in order, or none once the part has
+// finished.
 func (p *Part[R]) Begun() []R {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.begun)
 }
 
-// Wall is the time from the first start of a replica to the last end or save, without pauses.
+// Wall returns the time from the first start of a replica to the last end or save,
+// excluding interruptions.
 func (p *Part[R]) Wall() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.wall
 }
 
-// elapsed needs the lock.
+// elapsed returns the current wall time. The caller must hold p.mu.
 func (p *Part[R]) elapsed() time.Duration {
 	if p.started.IsZero() {
 		return p.wall
@@ -79,10 +82,10 @@ func (p *Part[R]) elapsed() time.Duration {
 	return time.Since(p.started)
 }
 
-// beginReplica returns a replica that is ready to run: a new one, or that of a checkpoint. It
-// waits for a save in progress: a replica that began during it would change what replicas
-// share while that is written.
-func (p *Part[R]) beginReplica(number int) (r R, err error) {
+// startReplica returns a replica that is ready to run: a new one, or one restored from a
+// checkpoint. It waits for a save in progress, because a new replica would change the
+// shared state while it is written.
+func (p *Part[R]) startReplica(number int) (r R, err error) {
 	p.saving.Lock()
 	defer p.saving.Unlock()
 	p.mu.Lock()
@@ -104,9 +107,9 @@ func (p *Part[R]) beginReplica(number int) (r R, err error) {
 	return r, nil
 }
 
-// endReplica closes a replica and, after the last one, finishes the part. The checkpoint stays until
-// all parts are finished.
-func (p *Part[R]) endReplica(r R) error {
+// finishReplica closes a replica and, after the last one, finishes the part. The checkpoint
+// is kept until all parts have finished.
+func (p *Part[R]) finishReplica(r R) error {
 	p.mu.Lock()
 	p.wall = p.elapsed()
 	p.ended++
@@ -129,7 +132,8 @@ func (p *Part[R]) endReplica(r R) error {
 	return nil
 }
 
-// saveSoFar writes the results and a checkpoint of a part that has begun and is not finished.
+// saveSoFar writes the results and a checkpoint of a part that has started but not
+// finished.
 func (p *Part[R]) saveSoFar() error {
 	p.saving.Lock()
 	defer p.saving.Unlock()
@@ -139,8 +143,9 @@ func (p *Part[R]) saveSoFar() error {
 	return p.saveAll(false)
 }
 
-// saveAll replaces the results and the checkpoint, and keeps the one before. Whenever the machine
-// stops, one of them is intact and the trajectories hold its frames.
+// saveAll replaces the results and the checkpoint, and keeps the previous checkpoint.
+// Whenever the machine crashes, one of them is intact and the trajectories contain its
+// frames.
 func (p *Part[R]) saveAll(complete bool) error {
 	begun := p.Begun()
 	p.written = nil
@@ -169,7 +174,7 @@ func (p *Part[R]) checkpoint() []byte {
 	return newCheckpoint(p.Hash, p.archive)
 }
 
-// archive stores or restores all replicas. It needs the lock.
+// archive saves or restores all replicas. The caller must hold p.mu.
 func (p *Part[R]) archive(a *md.Archive) {
 	a.Duration(&p.wall)
 	begun := int64(len(p.begun))
@@ -183,8 +188,8 @@ func (p *Part[R]) archive(a *md.Archive) {
 	}
 }
 
-// archiveReplica archives what replicas share before the last one continues: of replicas that run
-// one after the other, only the last one changes it.
+// archiveReplica archives a replica and, with the last one, the shared state: if replicas
+// run one after another, only the last one changes it.
 func (p *Part[R]) archiveReplica(a *md.Archive, r R, last bool) {
 	b := r.base()
 	b.Lock()
@@ -196,8 +201,8 @@ func (p *Part[R]) archiveReplica(a *md.Archive, r R, last bool) {
 	}
 }
 
-// restore continues from the last usable checkpoint, if there is one, and removes those that
-// are not usable.
+// restore resumes from the last usable checkpoint, if there is one, and removes unusable
+// ones.
 func (p *Part[R]) restore(log io.Writer) error {
 	of, who := "", "the run"
 	if p.Name != "" {
@@ -211,10 +216,10 @@ func (p *Part[R]) restore(log io.Writer) error {
 		}
 		err := p.loadCheckpoint(path)
 		if err == nil {
-			fmt.Fprintf(log, "%s goes on from %s, %s\n", who, name, p.stepsDone())
+			fmt.Fprintf(log, "%s resumes from %s, %s\n", who, name, p.stepsDone())
 			return nil
 		}
-		fmt.Fprintf(log, "warning: %s%s cannot be used: %v\n", of, name, err)
+		fmt.Fprintf(log, "warning: %scannot use %s: %v\n", of, name, err)
 		p.reset()
 		failed = true
 		if err := os.Remove(path); err != nil {
@@ -227,7 +232,8 @@ func (p *Part[R]) restore(log io.Writer) error {
 	return nil
 }
 
-// loadCheckpoint sets the part to a checkpoint. If it fails, the part has to be reset.
+// loadCheckpoint restores the part from a checkpoint. If it fails, the caller must reset
+// the part.
 func (p *Part[R]) loadCheckpoint(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -238,8 +244,8 @@ func (p *Part[R]) loadCheckpoint(path string) error {
 		return err
 	}
 	p.archive(a)
-	if !a.Whole() || len(p.begun) == 0 {
-		return errors.New("its length is wrong")
+	if !a.Complete() || len(p.begun) == 0 {
+		return errors.New("wrong length")
 	}
 	for _, r := range p.begun {
 		if err := resume(r); err != nil {
@@ -249,11 +255,11 @@ func (p *Part[R]) loadCheckpoint(path string) error {
 	return nil
 }
 
-// reset closes the trajectories and leaves the part as new.
+// reset closes the trajectories and returns the part to its initial state.
 func (p *Part[R]) reset() {
 	for _, r := range p.begun {
 		if t := r.base().Trajectory; t.Opened() {
-			t.Close() // without effect on new files
+			t.Close() // an error does not affect new files
 		}
 	}
 	p.begun, p.wall = nil, 0
@@ -272,7 +278,7 @@ func (p *Part[R]) stepsDone() string {
 		done, unit.Count(p.Count, "replica"), steps, p.Steps*int64(p.Count))
 }
 
-// Rows are the lines of timeseries.csv of each replica, for System.Write.
+// Rows returns the rows of timeseries.csv by replica, for System.Write.
 func (p *Part[R]) Rows() [][]byte {
 	var all [][]byte
 	for _, w := range p.written {
@@ -287,9 +293,9 @@ func (p *Part[R]) WriteSeries(header string) error {
 	return store.WriteFile(filepath.Join(p.Folder, SeriesFile), content)
 }
 
-// WriteEnsemble writes some frames, evenly spaced among those from a first one on; while there
-// are none, the last frame of each replica. It writes nothing before the first frame: readers
-// take a file without models for a damaged one. It is for System.Write.
+// WriteEnsemble writes at most most frames, evenly spaced from frame first on, or the
+// last frame of each replica if there are none yet. It writes nothing before the first
+// frame, because readers treat a file without models as damaged. It is for System.Write.
 func (p *Part[R]) WriteEnsemble(chains []string, first int64, most int) error {
 	type frame struct {
 		of    *Base

@@ -12,46 +12,47 @@ import (
 	"molrun/app/engine/trajectory"
 )
 
-// Replica is one run of a system; replicas differ by their random numbers. It embeds a Base, which
-// is locked during Burst, Status and Archive.
+// Replica is one independent run of a system; replicas differ in their random numbers. It
+// embeds a Base, which is locked during Burst, Status and Archive.
 type Replica interface {
 	base() *Base
 	Start() error          // places the chains and creates the trajectory
-	Resume() error         // prepares what Archive has restored for the next step
-	Burst() error          // computes some steps and records what is due
-	Step() int64           // steps done
-	Status() string        // ends a line of progress
-	Archive(a *md.Archive) // all that the results and the next steps follow from, but the Base
+	Resume() error         // prepares the state restored by Archive for the next step
+	Burst() error          // computes some steps and records the data due
+	Step() int64           // completed steps
+	Status() string        // end of a progress line
+	Archive(a *md.Archive) // state that determines results and further steps, except Base
 }
 
-// Base is what replicas of all engines have. While it is locked, the replica is between two bursts
-// of steps, and may be read.
+// Base is the part of a replica common to all engines. While it is locked, the replica is
+// between two bursts and can be read.
 type Base struct {
 	sync.Mutex
 	Number     int // from 1
 	Folder     string
 	About      About
 	Trajectory *trajectory.DCD
-	Rows       []byte        // lines of timeseries.csv
-	Busy       time.Duration // spent on steps
+	Rows       []byte        // rows of timeseries.csv
+	Busy       time.Duration // time spent on steps
 
 	reached atomic.Int64
 }
 
 func (b *Base) base() *Base { return b }
 
-// Reached is the number of steps done at the end of the last burst. It needs no lock.
+// Reached returns the number of steps completed at the end of the last burst. It needs no
+// lock.
 func (b *Base) Reached() int64 { return b.reached.Load() }
 
-// Names of files.
+// Names of result files.
 const (
 	TopologyFile = "top.pdb"
-	ChainsFile   = "top.cif" // of several chains
+	ChainsFile   = "top.cif" // for several chains
 	EnsembleFile = "ensemble.pdb"
 	SeriesFile   = "timeseries.csv"
 )
 
-// TrajectoryName is the file of a replica, counted from 1.
+// TrajectoryName returns the file name of the trajectory of a replica, counted from 1.
 func TrajectoryName(replica int) string {
 	if replica == 1 {
 		return "traj.dcd"
@@ -61,13 +62,13 @@ func TrajectoryName(replica int) string {
 
 func (b *Base) trajectoryPath() string { return filepath.Join(b.Folder, TrajectoryName(b.Number)) }
 
-// Create begins the trajectory, with a title and a line on what made it.
+// Create creates the trajectory, with a title and a line of provenance.
 func (b *Base) Create(title string) error {
 	return b.Trajectory.Create(b.trajectoryPath(), title, b.About.Origin.Short())
 }
 
-// Frame adds positions in nm to the trajectory, moved by -centre. The first ones are the
-// topology, too, of chains with some residues.
+// Frame adds positions in nm to the trajectory, shifted by -centre. The first frame of
+// replica 1 is also written as the topology, with the residues of the chains.
 func (b *Base) Frame(x []md.Vec, centre md.Vec, chains []string) error {
 	if err := b.Trajectory.Append(x, centre); err != nil {
 		return err
@@ -104,7 +105,7 @@ func burst(r Replica) error {
 	return err
 }
 
-// resume continues a restored replica.
+// resume resumes a restored replica.
 func resume(r Replica) error {
 	b := r.base()
 	if err := b.Trajectory.Resume(b.trajectoryPath()); err != nil {

@@ -13,27 +13,27 @@ import (
 	"molrun/app/engine/store"
 )
 
-// Run computes parts, replica after replica.
+// Run computes parts and their replicas in order.
 type Run[R Replica] struct {
 	Parts     []*Part[R]
-	Workers   int // replicas computed at once
+	Workers   int // replicas computed in parallel
 	Log       io.Writer
-	SaveEvery time.Duration // longest time between saves
+	SaveEvery time.Duration // maximum time between saves
 
 	started time.Time
-	before  float64 // fraction done when this process started
+	before  float64 // fraction already done when this process started
 
-	taking       sync.Mutex // of what follows
-	part, number int        // last replica that was taken
+	taking       sync.Mutex // guards the fields below
+	part, number int        // last replica started
 }
 
 const (
-	reportEvery = time.Second // lines of progress
-	firstSaves  = 64          // the first save comes after this part of SaveEvery
+	reportEvery = time.Second // interval of progress lines
+	firstSaves  = 64          // the first save comes after SaveEvery/firstSaves
 )
 
-// Compute computes all parts, on from their checkpoints if there are some. Soon after ctx ends it
-// saves the results so far and returns the error of ctx.
+// Compute computes all parts, resuming from checkpoints if there are any. When ctx is
+// canceled, it soon saves the results so far and returns the error of ctx.
 func (r *Run[R]) Compute(ctx context.Context) error {
 	for _, p := range r.Parts {
 		if err := p.restore(r.Log); err != nil {
@@ -48,7 +48,7 @@ func (r *Run[R]) Compute(ctx context.Context) error {
 	return err
 }
 
-// End removes the checkpoints after all results are written.
+// End removes the checkpoints. Call it after all results are written.
 func (r *Run[R]) End() error {
 	for _, p := range r.Parts {
 		if err := removeCheckpoints(p.Folder); err != nil {
@@ -59,7 +59,7 @@ func (r *Run[R]) End() error {
 	return nil
 }
 
-// runReplicas returns the first error, after which workers stop.
+// runReplicas runs the workers. It returns the first error, after which all workers stop.
 func (r *Run[R]) runReplicas(ctx context.Context) error {
 	failed, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -90,7 +90,7 @@ func (r *Run[R]) runReplicas(ctx context.Context) error {
 	return context.Cause(failed)
 }
 
-// computeNext computes replicas until there are no more.
+// computeNext computes replicas until there are none left.
 func (r *Run[R]) computeNext(stopped func() error) error {
 	for {
 		p, rep, err := r.nextReplica()
@@ -105,13 +105,13 @@ func (r *Run[R]) computeNext(stopped func() error) error {
 				return p.wrap(rep.base().Number, err)
 			}
 		}
-		if err := p.endReplica(rep); err != nil {
+		if err := p.finishReplica(rep); err != nil {
 			return p.wrap(rep.base().Number, err)
 		}
 	}
 }
 
-// nextReplica takes the next replica; the part is nil if there are no more.
+// nextReplica starts the next replica; p is nil if there are none left.
 func (r *Run[R]) nextReplica() (p *Part[R], rep R, err error) {
 	r.taking.Lock()
 	defer r.taking.Unlock()
@@ -119,14 +119,15 @@ func (r *Run[R]) nextReplica() (p *Part[R], rep R, err error) {
 		p := r.Parts[r.part]
 		if r.number < p.Count {
 			r.number++
-			rep, err := p.beginReplica(r.number)
+			rep, err := p.startReplica(r.number)
 			return p, rep, p.wrap(r.number, err)
 		}
 	}
 	return nil, rep, nil
 }
 
-// wrap says what an error is about; replica is 0 if it is about all of them.
+// wrap adds the part and replica to an error; replica is 0 if the error concerns all
+// replicas.
 func (p *Part[R]) wrap(replica int, err error) error {
 	switch {
 	case err == nil || p.Name == "" && replica == 0:
@@ -139,8 +140,8 @@ func (p *Part[R]) wrap(replica int, err error) error {
 	return fmt.Errorf("sequence %s, replica %d: %w", p.Name, replica, err)
 }
 
-// watch reports and saves until all is computed. Saves come at growing intervals: a new run soon
-// has results to look at, and loses little when it is killed.
+// watch reports progress and saves until computed is closed. Saves come at growing
+// intervals, so that a new run soon has results to show and loses little if it is killed.
 func (r *Run[R]) watch(computed <-chan struct{}) error {
 	pause := r.SaveEvery / firstSaves
 	report, save := time.NewTicker(reportEvery), time.NewTimer(pause)
@@ -171,7 +172,7 @@ func (r *Run[R]) saveStarted() error {
 	return nil
 }
 
-// fractionDone is the fraction of the work that is done.
+// fractionDone returns the completed fraction of the work.
 func (r *Run[R]) fractionDone() float64 {
 	var done, all float64
 	for _, p := range r.Parts {
@@ -194,7 +195,7 @@ func (p *Part[R]) replicasDone() float64 {
 	return float64(steps) / float64(p.Steps)
 }
 
-// report writes one line about the first replica that is not finished.
+// report writes a progress line about the first replica that has not finished.
 func (r *Run[R]) report() {
 	for _, p := range r.Parts {
 		for _, rep := range p.Begun() {
@@ -224,7 +225,7 @@ func (r *Run[R]) status(p *Part[R], rep R) string {
 		step, p.Steps, 100*float64(step)/float64(p.Steps), b.Number, p.Count, rep.Status())
 }
 
-// remaining is the time left at the present speed.
+// remaining returns the estimated time left at the current speed.
 func (r *Run[R]) remaining(done float64) string {
 	if done <= r.before {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// counter is a replica of a system in which nothing moves.
+// counter is a replica that only counts steps.
 type counter struct {
 	Base
 	step   int64
@@ -38,12 +38,12 @@ func (c *counter) Burst() error {
 	return nil
 }
 
-// counters are a part of them.
+// counters is a part with counter replicas.
 type counters struct {
 	Part[*counter]
-	broken   [2]int64 // of each replica
+	broken   [2]int64 // by replica
 	complete bool
-	writing  func(begun []*counter) // if any, called by Write
+	writing  func(begun []*counter) // called by Write, if not nil
 }
 
 func (c *counters) New(number int) *counter {
@@ -64,7 +64,7 @@ func (c *counters) Write(begun []*counter, complete bool) error {
 	return nil
 }
 
-// counting is a run of parts with two replicas of ten steps each.
+// counting returns a run of parts with two replicas of ten steps each.
 func counting(dir string, log io.Writer, parts ...string) (*Run[*counter], []*counters) {
 	r := &Run[*counter]{Workers: 1, Log: log, SaveEvery: time.Hour}
 	var all []*counters
@@ -100,8 +100,8 @@ $`
 	}
 }
 
-// The first error ends the run, and the state that it left is not saved. The end of the context
-// is no such error.
+// The first error ends the run, and the state after it is not saved. Cancellation of the
+// context is not such an error.
 func TestRunEndsWithTheFirstError(t *testing.T) {
 	saved := func(c *counters) bool {
 		_, err := os.Stat(filepath.Join(c.Folder, checkpointFile))
@@ -121,8 +121,8 @@ func TestRunEndsWithTheFirstError(t *testing.T) {
 	dir := t.TempDir()
 	goesOn := []string{
 		"",
-		"a goes on from checkpoint.bin, with 0 of 2 replicas finished and 7 of 20 steps done\n",
-		"a goes on from checkpoint.bin, with 1 of 2 replicas finished and 13 of 20 steps done\n",
+		"a resumes from checkpoint.bin, with 0 of 2 replicas finished and 7 of 20 steps done\n",
+		"a resumes from checkpoint.bin, with 1 of 2 replicas finished and 13 of 20 steps done\n",
 	}
 	for stops, want := range goesOn {
 		var log bytes.Buffer
@@ -144,7 +144,7 @@ func TestRunEndsWithTheFirstError(t *testing.T) {
 	}
 }
 
-// Replicas share what their system counts: none begins while that is written.
+// Replicas share state of their system: none starts while that is written.
 func TestReplicasBeginBetweenSaves(t *testing.T) {
 	r, all := counting(t.TempDir(), io.Discard, "")
 	c := all[0]
@@ -161,7 +161,7 @@ func TestReplicasBeginBetweenSaves(t *testing.T) {
 			}
 		})
 		for range 10 {
-			time.Sleep(time.Millisecond) // time in which it could begin
+			time.Sleep(time.Millisecond) // enough time for it to start
 			must.Equal(t, "replicas that have begun", len(c.Begun()), len(begun))
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"molrun/app/engine/trajectory"
 )
 
-// About is what structures and trajectories say beside positions.
+// About is the metadata of structures and trajectories.
 type About struct {
 	Origin store.Origin
-	Box    md.Vec // edges in nm; zero for none
+	Box    md.Vec // edges in nm; zero without a box
 }
 
-// heading is what a PDB file begins with: remarks on its origin, and the box.
+// heading returns the start of a PDB file: remarks on its origin, and the box.
 func (a About) heading() []byte {
 	var b []byte
 	for _, line := range a.Origin.Lines() {
@@ -28,13 +28,14 @@ func (a About) heading() []byte {
 	return b
 }
 
-// edges are those of the box in Å.
+// edges returns the box edges in Å.
 func (a About) edges() (x, y, z float64) {
 	return a.Box.X * trajectory.Angstrom, a.Box.Y * trajectory.Angstrom, a.Box.Z * trajectory.Angstrom
 }
 
-// mmCIF is one structure, for positions in Å of all chains, of each of which the residues are given.
-// Unlike PDB, it has a name for each of any number of chains. Equal chains are one entity.
+// mmCIF returns one structure with positions in Å and the residues of each chain. Unlike
+// PDB, it has a unique name for each of any number of chains. Identical chains are one
+// entity.
 func (a About) mmCIF(chains []string, x []md.Vec) []byte {
 	var b []byte
 	add := func(format string, args ...any) { b = fmt.Appendf(b, format, args...) }

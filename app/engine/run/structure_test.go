@@ -17,7 +17,8 @@ import (
 
 var origin = store.Origin{Molrun: "1.2.3", Engine: "cg-condensate 1, CALVADOS 2, one bead per residue", Conditions: "293 K, pH 7", Digest: bytes.Repeat([]byte{0xab}, 32)}
 
-// structuresOf is the folder of a replica of a number of chains that has written its first frame.
+// structuresOf returns the folder of a replica with the given number of chains that has
+// written its first frame.
 func structuresOf(t *testing.T, chains int, box md.Vec) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -60,7 +61,7 @@ func TestStructuresSayWhatMadeThem(t *testing.T) {
 	} {
 		must.Contain(t, ChainsFile, cif, want)
 	}
-	// A single chain needs no names and has no box.
+	// A single chain needs no name and has no box.
 	folder = structuresOf(t, 1, md.Vec{})
 	single := string(enginetest.Read(t, folder, TopologyFile))
 	if strings.Contains(single, "CRYST1") || !strings.Contains(single, "0.00           C  \n") {
@@ -71,7 +72,7 @@ func TestStructuresSayWhatMadeThem(t *testing.T) {
 	}
 }
 
-// Another program reads every chain.
+// Gemmi reads every chain.
 func TestChainsAreReadByGemmi(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if exec.CommandContext(t.Context(), python, "-c", "import gemmi").Run() != nil {

@@ -6,24 +6,24 @@ import (
 	"molrun/app/engine/md"
 )
 
-// group is something of a protein that takes and gives a proton.
+// group is a titratable group of a protein.
 type group struct {
 	pK    float64
 	count int
-	base  bool // it is positive when it has its proton, and neutral without
+	base  bool // positive if protonated and neutral otherwise
 }
 
 // sideChains have the pK values of Bjellqvist et al. (10.1002/elps.11501401163,
-// 10.1002/elps.1150150171), as ProtParam uses them.
+// 10.1002/elps.1150150171), as used by ProtParam.
 var sideChains = map[byte]group{
 	'K': {pK: 10.00, base: true}, 'R': {pK: 12.00, base: true}, 'H': {pK: 5.98, base: true},
 	'D': {pK: 4.05}, 'E': {pK: 4.45}, 'C': {pK: 9.00}, 'Y': {pK: 10.00},
 }
 
-// The pK values of the ends depend on the residues there.
+// pK values at the termini that depend on the terminal residue.
 var (
 	firstAmine = map[byte]float64{'A': 7.59, 'E': 7.70, 'M': 7.00, 'P': 8.36, 'S': 6.93, 'T': 6.82, 'V': 7.44}
-	lastAcid   = map[byte]float64{'D': 4.55, 'E': 4.75} // of its side chain
+	lastAcid   = map[byte]float64{'D': 4.55, 'E': 4.75} // of the side chain
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 	carboxyl   = 3.55
 )
 
-// groups lists what can be charged in a sequence with free ends.
+// groups returns the titratable groups of a sequence with free termini.
 func groups(sequence string) []group {
 	last := len(sequence) - 1
 	amine, ok := firstAmine[sequence[0]]
@@ -53,8 +53,8 @@ func groups(sequence string) []group {
 	return all
 }
 
-// netCharge is the charge at a pH, in e, by Henderson and Hasselbalch: no group feels
-// another.
+// netCharge returns the net charge at a pH, in e, by the Henderson–Hasselbalch equation,
+// without interactions between groups.
 func netCharge(all []group, pH float64) (sum float64) {
 	for _, g := range all {
 		if g.base {
@@ -66,7 +66,8 @@ func netCharge(all []group, pH float64) (sum float64) {
 	return sum
 }
 
-// isoelectricPoint is the pH at which the net charge is 0, which falls with the pH.
+// isoelectricPoint returns the pH at which the net charge is 0. The net charge decreases
+// with pH.
 func isoelectricPoint(all []group) float64 {
 	low, high := 0.0, 14.0
 	for high-low > 1e-6 {

@@ -1,7 +1,7 @@
-// Package seqprop is the engine of sequence-properties: what can be computed of a protein from
-// its sequence alone. It needs no other program.
+// Package seqprop is the engine of sequence-properties: properties that can be computed
+// from a protein sequence alone. It depends on no other program.
 //
-// Every quantity has its unit and source where it is computed. One that means nothing for a
-// sequence, such as kappa of a sequence without opposite charges, is NaN and is left out of
-// the results.
+// Every quantity has its unit and source where it is computed. One that is undefined for
+// a sequence, such as kappa without opposite charges, is NaN and omitted from the
+// results.
 package seqprop

@@ -29,9 +29,10 @@ func charged(q []int) (plus, minus int) {
 	return plus, minus
 }
 
-// chargeDecoration is SCD of Sawle and Ghosh (10.1063/1.4929391): the mean over residues of
-// the products of charges times the square root of their separation in the sequence. It is
-// negative where opposite charges are far apart. NaN without two charges.
+// chargeDecoration returns the sequence charge decoration (SCD) of Sawle and Ghosh
+// (10.1063/1.4929391): the sum over pairs of residues of the product of their charges
+// times the square root of their separation, divided by the number of residues. It is
+// negative if opposite charges are far apart, and NaN with fewer than two charges.
 func chargeDecoration(q []int) float64 {
 	var at []int
 	roots := make([]float64, len(q))
@@ -53,10 +54,10 @@ func chargeDecoration(q []int) float64 {
 	return sum / float64(len(q))
 }
 
-// kappa of Das and Pappu (10.1073/pnas.1304749110) says how separated opposite charges are:
-// 0 when well mixed, 1 when as far apart as they can be. It is the mean of the asymmetries
-// with windows of 5 and of 6 residues, by the largest that the composition allows. NaN
-// without charges of both signs, or for less than 6 residues.
+// kappa returns the charge segregation of Das and Pappu (10.1073/pnas.1304749110): 0 for
+// well-mixed opposite charges, 1 for maximally separated ones. It is the mean asymmetry
+// over windows of 5 and of 6 residues, divided by the maximum for the composition. It is
+// NaN without charges of both signs, or for fewer than 6 residues.
 func kappa(q []int) float64 {
 	plus, minus := charged(q)
 	if plus == 0 || minus == 0 || len(q) < longWindow {
@@ -77,13 +78,13 @@ const (
 	longWindow  = 6
 )
 
-// asymmetry is the delta of Das and Pappu.
+// asymmetry returns the delta of Das and Pappu.
 func asymmetry(q []int) float64 {
 	return (windowAsymmetry(q, shortWindow) + windowAsymmetry(q, longWindow)) / 2
 }
 
-// windowAsymmetry is the mean square deviation of the charge asymmetry of windows from that
-// of the sequence.
+// windowAsymmetry returns the mean square deviation of the charge asymmetry of windows
+// from that of the sequence.
 func windowAsymmetry(q []int, width int) float64 {
 	plus, minus := charged(q)
 	whole := sigma(plus, minus, len(q))
@@ -101,8 +102,8 @@ func windowAsymmetry(q []int, width int) float64 {
 	}
 }
 
-// sigma is the charge asymmetry: square of the net charge per residue by the fraction of
-// charged residues.
+// sigma returns the charge asymmetry: the squared net charge per residue divided by the
+// fraction of charged residues.
 func sigma(plus, minus, length int) float64 {
 	if plus+minus == 0 {
 		return 0
@@ -111,15 +112,15 @@ func sigma(plus, minus, length int) float64 {
 	return net * net / float64((plus+minus)*length)
 }
 
-// atEnds is how many residues of a block at an end of the sequence can matter: as many as
-// fill the longest window.
+// atEnds is the number of residues of a terminal block that can affect the asymmetry: as
+// many as fill the longest window.
 const atEnds = longWindow
 
-// separated returns arrangements of charges among which is the most asymmetric one, by the
-// rules of Das and Pappu: the charges of each sign in a block, with the neutral residues
-// before, between and behind the blocks; without neutral residues, the smaller block at any
-// place within the larger. Where nearly all charges have one sign, others may be a little
-// more asymmetric.
+// separated returns candidate arrangements for the most asymmetric one, by the rules of
+// Das and Pappu: one block of charges per sign, with the neutral residues before, between
+// and after the blocks; without neutral residues, the smaller block at any position
+// within the larger. If nearly all charges have one sign, other arrangements can be
+// slightly more asymmetric.
 func separated(plus, minus, neutral int) (all [][]int) {
 	if neutral == 0 {
 		few, many, sign := minus, plus, -1
@@ -128,7 +129,7 @@ func separated(plus, minus, neutral int) (all [][]int) {
 		}
 		for before := range many + 1 {
 			if atEnds < before && before < many-atEnds {
-				continue // as asymmetric as the one before
+				continue // as asymmetric as the previous one
 			}
 			all = append(all, slices.Concat(block(-sign, before), block(sign, few), block(-sign, many-before)))
 		}

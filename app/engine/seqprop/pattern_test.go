@@ -13,7 +13,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// TestPatternsAreThosePublished takes variants of 25 E and 25 K: kappa of Das and Pappu
+// TestPatternsAreThosePublished checks variants of 25 E and 25 K: kappa of Das and Pappu
 // (10.1073/pnas.1304749110), charge decoration of Sawle and Ghosh (10.1063/1.4929391).
 func TestPatternsAreThosePublished(t *testing.T) {
 	for _, v := range []struct {
@@ -35,7 +35,7 @@ func TestPatternsAreThosePublished(t *testing.T) {
 	}
 }
 
-// TestNoArrangementIsMoreSeparated shuffles the charges of compositions of all kinds.
+// TestNoArrangementIsMoreSeparated shuffles the charges of random compositions.
 func TestNoArrangementIsMoreSeparated(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {

@@ -9,25 +9,25 @@ import (
 	"molrun/app/engine/md"
 )
 
-// Properties are those of one sequence. What means nothing for it is NaN.
+// Properties are the properties of one sequence. Undefined ones are NaN.
 type Properties struct {
 	Name   string
 	Length int // residues
 
-	Mass                float64 // average, of the whole molecule, in Da
-	Charge              float64 // at the pH asked for, in e
+	Mass                float64 // average mass of the whole molecule, in Da
+	Charge              float64 // at the given pH, in e
 	IsoelectricPoint    float64 // pH
-	Extinction          float64 // of the molecule with free cysteines at 280 nm, in 1/(M cm)
-	ExtinctionDisulfide float64 // with all pairs of cysteines bound
-	Hydropathy          float64 // mean of Kyte and Doolittle (GRAVY), -4.5 to 4.5
+	Extinction          float64 // at 280 nm, with free cysteines, in 1/(M cm)
+	ExtinctionDisulfide float64 // with all pairs of cysteines as disulfides
+	Hydropathy          float64 // mean Kyte–Doolittle hydropathy (GRAVY), -4.5 to 4.5
 	Aromatic            float64 // fraction of F, W and Y
 	Charged             float64 // fraction of D, E, K and R (FCR)
-	NetCharge           float64 // of them by residue (NCPR)
+	NetCharge           float64 // net charge per residue (NCPR)
 	Kappa               float64 // 0 to 1
 	ChargeDecoration    float64 // SCD
 	Disorder            float64 // distance from the boundary of the charge-hydropathy plot
 
-	Note string // what could not be computed, and why
+	Note string // properties that could not be computed, and why
 }
 
 // PropertiesOf computes the properties of a sequence of upper-case letters.
@@ -37,7 +37,7 @@ func PropertiesOf(name, sequence string, pH float64) Properties {
 		Name: name, Length: len(sequence), Mass: nothing, Charge: nothing, IsoelectricPoint: nothing, Extinction: nothing, ExtinctionDisulfide: nothing,
 		Hydropathy: nothing, Aromatic: nothing, Charged: nothing, NetCharge: nothing, Kappa: nothing, ChargeDecoration: nothing, Disorder: nothing,
 	}
-	if letter, position := unknown(sequence); position > 0 {
+	if letter, position := firstUnknown(sequence); position > 0 {
 		p.Note = fmt.Sprintf("only the length: %c at position %d is not one of the twenty amino acids", letter, position)
 		return p
 	}
@@ -81,9 +81,9 @@ func (p *Properties) notes() string {
 	if math.IsNaN(p.Kappa) {
 		notes = append(notes, "no kappa: it needs 6 residues and charges of both signs")
 	}
-	if p.Length < input.LeastForDisorder {
+	if p.Length < input.MinDisorderLength {
 		p.Disorder = math.NaN()
-		notes = append(notes, fmt.Sprintf("no disorder: it needs %d residues", input.LeastForDisorder))
+		notes = append(notes, fmt.Sprintf("no disorder: it needs %d residues", input.MinDisorderLength))
 	}
 	return strings.Join(notes, "; ")
 }

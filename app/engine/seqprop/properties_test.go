@@ -11,8 +11,9 @@ const (
 	lysozyme  = "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAKFESNFNTQATNRNTDGSTDYGILQINSRWWCNDGRTPGSRNLCNIPCSALLSSDITASVNCAKKIVSDGNGMNAWVAWRNRCKGTDVQAWIRGCRL"
 )
 
-// TestPropertiesAgreeWithBiopython compares with Bio.SeqUtils.ProtParam of Biopython 1.80,
-// which gives the pK values of a last D or E to the end instead of to the side chain.
+// TestPropertiesAgreeWithBiopython compares with Bio.SeqUtils.ProtParam of Biopython
+// 1.80, which assigns the pK value of a C-terminal D or E to the terminus instead of the
+// side chain.
 func TestPropertiesAgreeWithBiopython(t *testing.T) {
 	for _, want := range []struct {
 		sequence                               string
@@ -52,13 +53,13 @@ func TestDisorderByComposition(t *testing.T) {
 	}
 }
 
-// TestLastAcidHasItsOwnPK: with both pK values equal, an acid and the end are half charged
-// at that pH.
+// TestLastAcidHasItsOwnPK checks that an acid is half charged at the pH equal to its pK,
+// which differs at the C-terminus.
 func TestLastAcidHasItsOwnPK(t *testing.T) {
 	for sequence, want := range map[string]float64{"GE": -0.5, "EG": -1 / (1 + math.Pow(10, 4.45-4.75))} {
 		all := groups(sequence)
 		got := netCharge(all, 4.75) - netCharge(groups(strings.ReplaceAll(sequence, "E", "G")), 4.75)
-		if sequence == "EG" { // whose amine differs, too
+		if sequence == "EG" { // its N-terminal amine differs, too
 			got -= 1/(1+math.Pow(10, 4.75-7.7)) - 1/(1+math.Pow(10, 4.75-7.5))
 		}
 		near(t, "charge of the side chain of "+sequence, got, want, 1e-9)

@@ -17,19 +17,19 @@ import (
 	"molrun/app/engine/store"
 )
 
-// Options say what to compute.
+// Options are the parameters of Run.
 type Options struct {
 	PH     float64
-	Window int // residues that a profile is averaged over
+	Window int // length of profile windows, in residues
 }
 
-// mostProfiles is how many sequences get a profile.
+// mostProfiles is the maximum number of sequences with a profile.
 const mostProfiles = 200
 
-// reportEvery is how many sequences a line of progress is about.
+// reportEvery is the number of sequences between progress lines.
 const reportEvery = 500
 
-// columns are those of properties.csv, and the figures of metrics.json.
+// columns are the columns of properties.csv and the metrics of metrics.json.
 var columns = []struct {
 	name   string
 	digits int
@@ -52,17 +52,17 @@ var columns = []struct {
 
 // Run writes the properties of all sequences of a FASTA text below dir:
 //
-//   - properties.csv: a row for each sequence; what means nothing is empty
-//   - composition.csv: percent of each amino acid
+//   - properties.csv: one row per sequence; undefined values are empty
+//   - composition.csv: percentage of each amino acid
 //   - profiles/NAME.csv: windows along each of the first 200 sequences
-//   - metrics.json: the figures of the only sequence, or the number of sequences
+//   - metrics.json: the metrics of a single sequence, or the number of sequences
 func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer) error {
 	records, wrong := input.Records(fasta)
 	switch {
 	case wrong != "":
 		return fmt.Errorf("the FASTA file %s", wrong)
 	case len(records) == 0:
-		return errors.New("there is no sequence")
+		return errors.New("no sequences in the input")
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "profiles"), 0o755); err != nil {
 		return err
@@ -97,8 +97,7 @@ func Run(ctx context.Context, fasta []byte, o Options, dir string, log io.Writer
 		store.WriteJSON(filepath.Join(dir, "metrics.json"), jobMetrics(all)))
 }
 
-// names returns a name for each record, fit for a file and not taken by another one, in
-// any case of letters.
+// names returns a valid and unique file name for each record, ignoring letter case.
 func names(records []input.Record) []string {
 	taken := map[string]bool{}
 	all := make([]string, len(records))
@@ -117,7 +116,7 @@ func names(records []input.Record) []string {
 	return all
 }
 
-// percentages is a row of composition.csv.
+// percentages returns a row of composition.csv.
 func percentages(name, text string) []string {
 	row := []string{name}
 	for k := range md.Letters {
@@ -130,8 +129,8 @@ func percentages(name, text string) []string {
 	return row
 }
 
-// profile has the means of windows by the position of their middle residue. Windows that
-// reach beyond an end are left out, as those with an unknown residue.
+// profile returns the window means by central residue. Incomplete windows and windows
+// with an unknown residue are left empty.
 func profile(text string, window int) [][]string {
 	table := [][]string{{"position", "residue", "hydropathy", "ncpr", "fcr"}}
 	residues := []rune(text)
@@ -139,7 +138,7 @@ func profile(text string, window int) [][]string {
 		row := []string{strconv.Itoa(k + 1), string(letter), "", "", ""}
 		if first := k - window/2; first >= 0 && first+window <= len(residues) {
 			part := string(residues[first : first+window])
-			if _, position := unknown(part); position == 0 {
+			if _, position := firstUnknown(part); position == 0 {
 				p := Properties{}
 				p.ofComposition(part)
 				row = append(row[:2], number(p.Hydropathy, 4), number(p.NetCharge, 4), number(p.Charged, 4))
@@ -166,7 +165,7 @@ func rows(all []Properties) [][]string {
 	return table
 }
 
-// number is "" for what means nothing.
+// number formats a value, or returns "" if it is undefined.
 func number(v float64, digits int) string {
 	if math.IsNaN(v) {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// results runs the engine and returns the folder of its files.
+// results runs the engine and returns its output folder.
 func results(t *testing.T, fasta string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -48,7 +48,7 @@ func TestResultsOfOneSequence(t *testing.T) {
 func TestResultsOfSeveralSequences(t *testing.T) {
 	dir, log := t.TempDir(), new(strings.Builder)
 	must.OK(t, Run(t.Context(), []byte(">a\nGGGGKXE\n>A\nMKV*\n>..\n>\nGG\n"), Options{PH: 7.4, Window: 5}, dir, log))
-	must.Equal(t, "warnings", strings.Count(log.String(), "molrun:warning "), 2) // of those that tell nothing
+	must.Equal(t, "warnings", strings.Count(log.String(), "molrun:warning "), 2) // for the sequences without results
 	must.Equal(t, "metrics", metrics(t, dir), map[string]float64{"sequences": 4})
 	var named []string
 	for _, row := range enginetest.ReadCSV(t, dir, "properties.csv")[1:] {

@@ -1,3 +1,3 @@
-// Package store writes the results of engines: files, each replaced as a whole, and the numbers
-// in them.
+// Package store writes the results of engines: files, which it replaces atomically, and
+// formatted numbers.
 package store

@@ -19,7 +19,7 @@ func WriteFile(path string, content []byte) error {
 	return os.Rename(temporary, path)
 }
 
-// WriteJSON replaces a file by a value.
+// WriteJSON writes a value as a JSON file.
 func WriteJSON(path string, value any) error {
 	content, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -28,7 +28,7 @@ func WriteJSON(path string, value any) error {
 	return WriteFile(path, append(content, '\n'))
 }
 
-// WriteCSV replaces a file by a table.
+// WriteCSV writes a table as a CSV file.
 func WriteCSV(path string, rows [][]string) error {
 	var b bytes.Buffer
 	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
@@ -37,8 +37,8 @@ func WriteCSV(path string, rows [][]string) error {
 	return WriteFile(path, b.Bytes())
 }
 
-// WriteMatrix replaces a file by a table without header: row i, column j. Numbers have a format
-// and digits as in strconv.FormatFloat.
+// WriteMatrix writes a CSV file without header, with at(i, j) in row i and column j.
+// format and digits are as in strconv.FormatFloat.
 func WriteMatrix(path string, rows, columns int, format byte, digits int, at func(i, j int) float64) error {
 	var b []byte
 	for i := range rows {
@@ -53,7 +53,7 @@ func WriteMatrix(path string, rows, columns int, format byte, digits int, at fun
 	return WriteFile(path, b)
 }
 
-// Number has at most four decimals in JSON, and is null if it is unknown.
+// Number is rounded to four decimals in JSON; unknown numbers are null.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -68,7 +68,7 @@ func (n Number) rounded() *float64 {
 	return &v
 }
 
-// Figure has at most five significant digits in JSON, and is null if it is unknown.
+// Figure is rounded to five significant digits in JSON; unknown numbers are null.
 type Figure float64
 
 // MarshalJSON implements json.Marshaler.
@@ -80,7 +80,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// String writes a figure for a table, empty if it is unknown.
+// String formats a number for a table. It returns "" if the number is unknown.
 func (f Figure) String() string {
 	v := float64(f)
 	if math.IsNaN(v) || math.IsInf(v, 0) {

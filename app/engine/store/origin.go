@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Origin is what made a result, so that it can be cited and computed again. It is in every file
-// whose format has a place for it.
+// Origin is the provenance of a result, for citation and reproduction. It is written to
+// every file whose format allows it.
 type Origin struct {
-	Molrun     string // version of molrun; "" if it is not known
-	Engine     string // the engine with its version, and its model
-	Conditions string // in words; "" for none
+	Molrun     string // version of molrun; "" if unknown
+	Engine     string // engine with its version and model
+	Conditions string // textual description; "" if there is none
 	Digest     []byte // SHA-256 of the input
 }
 
-// Version is that of molrun.
+// Version returns the version of molrun, or "unknown".
 func (o Origin) Version() string {
 	if o.Molrun == "" {
 		return "unknown"
@@ -27,13 +27,14 @@ func (o Origin) Version() string {
 	return o.Molrun
 }
 
-// Hex is the digest as it is shown.
+// Hex returns the digest in hexadecimal.
 func (o Origin) Hex() string { return hex.EncodeToString(o.Digest) }
 
-// Program is molrun and the engine.
+// Program returns the names of molrun and the engine.
 func (o Origin) Program() string { return "molrun " + o.Version() + ", " + o.Engine }
 
-// Lines are what a file says of its origin, none longer than 69 characters if the engine's name is not.
+// Lines returns the origin as lines for a file, of at most 69 characters unless the
+// engine's name is longer.
 func (o Origin) Lines() []string {
 	lines := []string{"molrun " + o.Version(), o.Engine}
 	if o.Conditions != "" {
@@ -42,12 +43,13 @@ func (o Origin) Lines() []string {
 	return append(lines, "SHA-256 of the input:", o.Hex())
 }
 
-// Short is a line of at most 80 characters, with the first digits of the digest.
+// Short returns the origin as one line of at most 80 characters, with the first digits of
+// the digest.
 func (o Origin) Short() string {
 	return fmt.Sprintf("molrun %.20s, %.24s, input SHA-256 %.16s", o.Version(), o.Engine, o.Hex())
 }
 
-// SVG adds the origin to a picture, as metadata that is not drawn.
+// SVG adds the origin to a picture, as metadata that is not displayed.
 func (o Origin) SVG(picture []byte) []byte {
 	at := bytes.Index(picture, []byte("<svg"))
 	if at < 0 {
@@ -61,10 +63,11 @@ func (o Origin) SVG(picture []byte) []byte {
 	return insert(picture, at+end+1, []byte(metadata))
 }
 
-// pngHeader is the length of what begins every PNG: its signature and the chunk of its size.
+// pngHeader is the length of the start of every PNG file: the signature and the IHDR
+// chunk.
 const pngHeader = 8 + 25
 
-// PNG adds the origin to a picture, as a chunk of text.
+// PNG adds the origin to a picture, as a text chunk.
 func (o Origin) PNG(picture []byte) []byte {
 	if len(picture) < pngHeader {
 		return picture

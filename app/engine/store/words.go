@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Decimals writes a number for a table: four decimals, empty if not known.
+// Decimals formats a number for a table with four decimals, or returns "" if it is
+// unknown.
 func Decimals(v float64) string {
 	if Number(v).rounded() == nil {
 		return ""
@@ -17,7 +18,7 @@ func Decimals(v float64) string {
 	return strconv.FormatFloat(v, 'f', 4, 64)
 }
 
-// WithError writes a mean and its error, if it is known.
+// WithError formats a mean with its error, if known.
 func WithError(mean, se float64) string {
 	if math.IsNaN(se) {
 		return fmt.Sprintf("%.3f", mean)
@@ -25,7 +26,8 @@ func WithError(mean, se float64) string {
 	return fmt.Sprintf("%.3f±%.3f", mean, se)
 }
 
-// ShortDuration writes seconds below two minutes, and whole units above.
+// ShortDuration formats a duration: in seconds below two minutes, and in larger units
+// above.
 func ShortDuration(seconds float64) string {
 	switch d := time.Duration(seconds * float64(time.Second)); {
 	case seconds < 120:
@@ -37,5 +39,6 @@ func ShortDuration(seconds float64) string {
 	}
 }
 
-// Warn says in a job's log what makes the result doubtful, so that the job's record has it, too.
+// Warn writes a warning about the results to a job's log, from which it is copied to the
+// job's record.
 func Warn(log io.Writer, text string) { fmt.Fprintf(log, "molrun:warning %s\n", text) }

@@ -6,18 +6,18 @@ import (
 	"molrun/app/base/structure"
 )
 
-// chain is a polymer, without residues that have nothing but hydrogens.
+// chain is a polymer, without residues that have only hydrogens.
 type chain struct {
 	*structure.Chain
 	residues []*residue
 }
 
-// count sets the positions of residues in the chain.
+// count numbers the residues by position in the chain.
 func (c *chain) count() {
 	for k, after := range c.residues[1:] {
-		after.place = c.residues[k].place + 1
+		after.index = c.residues[k].index + 1
 		if _, broken := brokenBetween(c.residues[k], after); broken {
-			after.place += missingBetween(c.residues[k], after)
+			after.index += missingBetween(c.residues[k], after)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func (c *chain) sequence() string {
 	return text.String()
 }
 
-// unusual lists the residues that are not standard amino acids.
+// unusual returns the residues that are not standard amino acids.
 func (c *chain) unusual() (names []string) {
 	if c.Kind != structure.Protein {
 		return nil
@@ -47,7 +47,7 @@ func (c *chain) unusual() (names []string) {
 	return names
 }
 
-// incomplete lists the residues of a protein with missing atoms of the backbone.
+// incomplete returns the residues of a protein with missing backbone atoms.
 func (c *chain) incomplete() (names []string) {
 	if c.Kind != structure.Protein {
 		return nil
@@ -60,21 +60,21 @@ func (c *chain) incomplete() (names []string) {
 	return names
 }
 
-// gap is where a chain is broken.
+// gap is a chain break.
 type gap struct {
 	before, after *residue
-	missing       int // residues, by their numbers; 0 if these do not say
+	missing       int // by residue numbers; 0 if unknown
 	distance      float64
 }
 
-// Longest distances in an unbroken chain, Å: of a peptide bond (1.33) and between the alpha
-// carbons beside it (3.8), with what poor structures deviate.
+// Maximum distances in an unbroken chain, in Å: of a peptide bond (1.33) and between
+// adjacent alpha carbons (3.8), with a tolerance for poor structures.
 const (
 	longestBond = 2.0
 	longestStep = 4.5
 )
 
-// gaps returns where a protein chain is broken.
+// gaps returns the breaks of a protein chain.
 func (c *chain) gaps() (all []gap) {
 	if c.Kind != structure.Protein {
 		return nil
@@ -88,8 +88,8 @@ func (c *chain) gaps() (all []gap) {
 	return all
 }
 
-// brokenBetween measures the peptide bond, or the step from one alpha carbon to the next
-// where atoms of the bond are missing. Without these, the numbers decide.
+// brokenBetween measures the peptide bond or, if its atoms are missing, the distance
+// between the alpha carbons. Without these, the residue numbers decide.
 func brokenBetween(before, after *residue) (length float64, broken bool) {
 	if c, n := before.atom("C"), after.atom("N"); c != nil && n != nil {
 		length = structure.Distance(c, n)
@@ -102,8 +102,9 @@ func brokenBetween(before, after *residue) (length float64, broken bool) {
 	return 0, missingBetween(before, after) > 0
 }
 
-// missingBetween returns how many residues are missing between two by their numbers in the
-// sequence, or else in the file. Those with insertion codes are not to be counted there.
+// missingBetween returns the number of residues missing between two, by their sequence
+// numbers or, failing that, their numbers in the file. Those do not count residues with
+// insertion codes.
 func missingBetween(before, after *residue) int {
 	if before.Sequence > 0 && after.Sequence > 0 {
 		return max(0, after.Sequence-before.Sequence-1)

@@ -8,14 +8,14 @@ import (
 	"molrun/app/base/structure"
 )
 
-// contact is the least distance of heavy atoms of two residues.
+// contact is the minimum distance between heavy atoms of two residues.
 type contact struct {
 	a, b     *residue
 	distance float64
 }
 
-// contacts returns the pairs of residues with heavy atoms within a cutoff in Å, in the order
-// of the residues.
+// contacts returns the pairs of residues with heavy atoms within a cutoff in Å, in
+// residue order.
 func contacts(residues []*residue, cutoff float64) []contact {
 	type place [3]int
 	type entry struct {
@@ -24,7 +24,7 @@ func contacts(residues []*residue, cutoff float64) []contact {
 	}
 	cells := map[place][]entry{}
 	cell := func(a *structure.Atom) (p place) {
-		for k, x := range a.Place {
+		for k, x := range a.Position {
 			p[k] = int(math.Floor(x / cutoff))
 		}
 		return p
@@ -59,21 +59,21 @@ func contacts(residues []*residue, cutoff float64) []contact {
 	return all
 }
 
-// leastSeparation is how many residues apart in one chain those are that say something about
-// the fold.
+// leastSeparation is the minimum separation along a chain for contacts that are
+// informative about the fold.
 const leastSeparation = 4
 
-// folding leaves out contacts of residues that are near in the chain.
+// folding removes contacts between residues that are close along the chain.
 func folding(all []contact) []contact {
 	return slices.DeleteFunc(slices.Clone(all), func(c contact) bool {
-		return c.a.ChainID() == c.b.ChainID() && max(c.a.place-c.b.place, c.b.place-c.a.place) < leastSeparation
+		return c.a.ChainID() == c.b.ChainID() && max(c.a.index-c.b.index, c.b.index-c.a.index) < leastSeparation
 	})
 }
 
-// longestDisulfide is the greatest distance of two sulfurs that are bound (2.05), in Å.
+// longestDisulfide is the maximum length of a disulfide bond (2.05) in Å.
 const longestDisulfide = 2.5
 
-// disulfides returns the pairs of cysteines that are bound.
+// disulfides returns the pairs of cysteines in disulfide bonds.
 func disulfides(residues []*residue) (pairs [][2]*residue) {
 	var cysteines []*residue
 	for _, r := range residues {

@@ -16,18 +16,18 @@ import (
 	"molrun/app/engine/store"
 )
 
-// mostInMap is how many residues a map of distances may have.
+// mostInMap is the maximum number of residues in a distance matrix.
 const mostInMap = 1500
 
-// Run writes what a PDB or mmCIF file holds, below dir:
+// Run writes a summary of a PDB or mmCIF file below dir:
 //
-//   - chains.csv, gaps.csv, ligands.csv: a row for each
+//   - chains.csv, gaps.csv, ligands.csv: one row per item
 //   - residues.csv: the residues of proteins, with mean B factor and number of contacts
 //   - contacts.csv: pairs of residues with heavy atoms within the cutoff (Å) that are at
 //     least 4 apart in their chain
-//   - distances.csv: a matrix of the distances of alpha carbons, up to 1,500 residues
-//   - summary.txt: all of it in sentences
-//   - metrics.json: the metrics; those that do not apply to the structure are left out
+//   - distances.csv: the matrix of alpha carbon distances, up to 1,500 residues
+//   - summary.txt: a textual summary
+//   - metrics.json: the metrics, except those that do not apply to the structure
 func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io.Writer) error {
 	s, err := readStructure(file)
 	if err != nil {
@@ -50,13 +50,13 @@ func Run(ctx context.Context, file io.Reader, cutoff float64, dir string, log io
 	)
 }
 
-// report is what Run writes.
+// report is the data that Run writes.
 type report struct {
 	folder         string
 	model          *model
 	proteins       []*residue
 	gaps           []gap
-	contacts, fold []contact // of all but water; of proteins, apart in the chain
+	contacts, fold []contact // excluding water; proteins only, without neighbors along the chain
 }
 
 func (r *report) writeTable(name string, rows [][]string) error {
@@ -130,7 +130,7 @@ func (r *report) writeContacts() error {
 	return r.writeTable("contacts.csv", rows)
 }
 
-// writeDistances writes a matrix, whose rows and columns are called by chain and number.
+// writeDistances writes the matrix, with rows and columns labeled by chain and number.
 func (r *report) writeDistances() error {
 	var traced []*residue
 	for _, x := range r.proteins {

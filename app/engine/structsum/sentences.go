@@ -10,11 +10,12 @@ import (
 	"molrun/app/engine/store"
 )
 
-// mostListed is how many of a kind a sentence lists.
+// mostListed is the maximum number of items of one kind listed in a sentence.
 const mostListed = 10
 
-// sentences words the report for people: first what is there, then what to heed before
-// computing with it. The log gets the same, with what makes it doubtful to compute with marked.
+// sentences returns the report as text: first the contents, then issues to consider
+// before running calculations with the structure. It also logs each line, with the issues
+// marked as warnings.
 func (r *report) sentences(log io.Writer) string {
 	var lines []string
 	add := func(format string, args []any) string {
@@ -26,7 +27,7 @@ func (r *report) sentences(log io.Writer) string {
 	warn := func(format string, args ...any) { store.Warn(log, add(format, args)) }
 	s := r.model
 	if s.Models > 1 {
-		say("%d models; this is about the first.", s.Models)
+		say("%d models; this summary covers the first.", s.Models)
 	}
 	for _, c := range s.chains {
 		say("Chain %s: %s with %s, %s to %s.", named(c.ID()), c.Kind, unit.Count(len(c.residues), "residue"), c.residues[0].Label(), c.residues[len(c.residues)-1].Label())
@@ -44,18 +45,18 @@ func (r *report) sentences(log io.Writer) string {
 		say("Disulfide bond: %s and %s.", pair[0], pair[1])
 	}
 	for _, g := range r.gaps {
-		missing := "the numbers go on"
+		missing := "consecutive numbers"
 		if g.missing > 0 {
 			missing = unit.Count(g.missing, "residue") + " missing"
 		}
-		warn("Broken between %s and %s: %s.", g.before, g.after, missing)
+		warn("Chain break between %s and %s: %s.", g.before, g.after, missing)
 	}
 	for _, c := range s.chains {
 		if names := c.unusual(); len(names) > 0 {
-			say("Not standard in chain %s: %s.", named(c.ID()), shortened(names))
+			say("Non-standard residues in chain %s: %s.", named(c.ID()), shortened(names))
 		}
 		if names := c.incomplete(); len(names) > 0 {
-			warn("Without the whole backbone in chain %s: %s.", named(c.ID()), shortened(names))
+			warn("Incomplete backbone in chain %s: %s.", named(c.ID()), shortened(names))
 		}
 	}
 	var alternates []*residue
@@ -65,14 +66,14 @@ func (r *report) sentences(log io.Writer) string {
 		}
 	}
 	if len(alternates) > 0 {
-		say("With atoms at several places, of which the most occupied counts: %s.", listed(alternates))
+		say("Alternate locations (highest occupancy used): %s.", listed(alternates))
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
 
 func named(chain string) string {
 	if name, part, _ := strings.Cut(chain, "#"); name == "" {
-		return strings.TrimSpace("without a name " + part)
+		return strings.TrimSpace("unnamed " + part)
 	}
 	return chain
 }

@@ -16,7 +16,7 @@ import (
 
 const lysozyme = "../../algorithm/builtin/examples/lysozyme.pdb"
 
-// run returns the folder of results and what is printed.
+// run returns the results folder and the log.
 func run(t *testing.T, file string) (dir, text string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -30,8 +30,8 @@ func metrics(t *testing.T, dir string) map[string]float64 {
 	return enginetest.ReadJSON[map[string]float64](t, dir, "metrics.json")
 }
 
-// TestFiguresAgreeWithBiopython compares with Bio.PDB of Biopython 1.80: NeighborSearch, and
-// the radius of gyration by NumPy.
+// TestFiguresAgreeWithBiopython compares with Bio.PDB of Biopython 1.80: NeighborSearch,
+// and the radius of gyration by NumPy.
 func TestFiguresAgreeWithBiopython(t *testing.T) {
 	dir, text := run(t, string(enginetest.Read(t, lysozyme)))
 	want := map[string]float64{
@@ -82,9 +82,9 @@ func TestWhatAStructureLacks(t *testing.T) {
 	f.residue("ATOM", "ALA", "A", "1 ", "N,0", "CA,1.4", "C,2.8")
 	f.residue("ATOM", "GLY", "A", "2 ", "N,4.1", "CA,5.5", "C,6.9")
 	f.residue("ATOM", "SER", "A", "5 ", "N,12", "CA,13.4", "C,14.8")              // residues 3 and 4 are missing
-	f.residue("HETATM", "MSE", "A", "5A", "N,16.1", "CA,17.5", "C,18.9")          // bound, with an insertion code
-	f.residue("ATOM", "LEU", "A", "6 ", "CA,21.2")                                // without C and N: the step of 3.7 holds
-	f.residue("ATOM", "VAL", "A", "7 ", "N,40", "CA/A,41.4", "CA/B,90", "C,42.8") // broken, but the numbers go on
+	f.residue("HETATM", "MSE", "A", "5A", "N,16.1", "CA,17.5", "C,18.9")          // bonded, with an insertion code
+	f.residue("ATOM", "LEU", "A", "6 ", "CA,21.2")                                // without C and N: the CA distance of 3.7 is unbroken
+	f.residue("ATOM", "VAL", "A", "7 ", "N,40", "CA/A,41.4", "CA/B,90", "C,42.8") // broken, but consecutive numbers
 	f.residue("ATOM", "DA", "B", "1 ", "C1',50", "O3',51", "O5',52")
 	f.residue("HETATM", "ATP", "A", "300 ", "PG,13", "O1,14")
 	f.residue("HETATM", "ZN", "A", "301 ", "ZN,200")
@@ -119,14 +119,14 @@ Chain B: nucleic with 1 residue, 1 to 1.
 Ligands and ions: A:ATP300, A:ZN301.
 1 water molecule.
 `
-	if !strings.HasPrefix(text, want) || !strings.Contains(text, "Broken between A:GLY2 and A:SER5: 2 residues missing.\nBroken between A:LEU6 and A:VAL7: the numbers go on.\n"+
-		"Not standard in chain A: MSE5A.\nWithout the whole backbone in chain A: LEU6.\n"+
-		"With atoms at several places, of which the most occupied counts: A:VAL7.\n") {
+	if !strings.HasPrefix(text, want) || !strings.Contains(text, "Chain break between A:GLY2 and A:SER5: 2 residues missing.\nChain break between A:LEU6 and A:VAL7: consecutive numbers.\n"+
+		"Non-standard residues in chain A: MSE5A.\nIncomplete backbone in chain A: LEU6.\n"+
+		"Alternate locations (highest occupancy used): A:VAL7.\n") {
 		t.Error(text)
 	}
 }
 
-// TestInsertionCodesCountInTheChain has five residues of one number, then a break of two.
+// TestInsertionCodesCountInTheChain has five residues with one number, then a gap of two.
 func TestInsertionCodesCountInTheChain(t *testing.T) {
 	var f file
 	for k, number := range []string{"10 ", "10A", "10B", "10C", "10D"} {
@@ -134,8 +134,8 @@ func TestInsertionCodesCountInTheChain(t *testing.T) {
 		f.residue("ATOM", "ALA", "A", number, fmt.Sprintf("N,%g", x), fmt.Sprintf("CA,%g", x+1.4), fmt.Sprintf("C,%g", x+2.8))
 	}
 	f.residue("ATOM", "ALA", "A", "13 ", "N,40", "CA,41.4", "C,42.8")
-	text := strings.Replace(f.String(), "  16.400", "   1.000", 1) // 10D touches 10, four behind it
-	text = strings.Replace(text, "  40.000", "   6.000", 1)        // 13 touches 10A; with two missing, they are six apart
+	text := strings.Replace(f.String(), "  16.400", "   1.000", 1) // 10D is in contact with 10, four residues before it
+	text = strings.Replace(text, "  40.000", "   6.000", 1)        // 13 is in contact with 10A; counting two missing, they are six apart
 	dir, _ := run(t, text)
 	var pairs []string
 	for _, row := range enginetest.ReadCSV(t, dir, "contacts.csv")[1:] {
@@ -144,7 +144,8 @@ func TestInsertionCodesCountInTheChain(t *testing.T) {
 	must.Equal(t, "contacts", pairs, []string{"ALA10-ALA10D", "ALA10-ALA13", "ALA10A-ALA13", "ALA10B-ALA13"})
 }
 
-// TestFilesAsPeopleHaveThem gives the figures of the same peptide in all of them.
+// TestFilesAsPeopleHaveThem reads real-world files; those of the same peptide give the
+// same metrics.
 func TestFilesAsPeopleHaveThem(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
 		"dimer-blank.pdb":      {"chains": 2, "residues": 48, "rg_A": 12.722, "gaps": 0},
@@ -202,7 +203,7 @@ func TestContactsAreThoseOfAllPairs(t *testing.T) {
 func TestMistakesAreSentences(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                        "the structure has no atoms",
-		"ATOM      1  N   ALA A ": "the structure breaks off in line 1: an atom of a PDB file has coordinates in columns 31 to 54",
+		"ATOM      1  N   ALA A ": "the structure is truncated in line 1: atom records of a PDB file have coordinates in columns 31 to 54",
 	} {
 		if err := Run(t.Context(), strings.NewReader(text), 4.5, t.TempDir(), io.Discard); err == nil || err.Error() != want {
 			t.Errorf("%q: %v", text, err)

@@ -11,11 +11,11 @@ import (
 	"molrun/app/base/structure"
 )
 
-// residue is the heavy atoms of a residue, each at its most occupied place.
+// residue holds the heavy atoms of a residue, each at its location of highest occupancy.
 type residue struct {
 	*structure.Residue
 	atoms []*structure.Atom
-	place int // in its chain, with the residues that are missing before it
+	index int // position in its chain, counting missing residues
 }
 
 func (r *residue) atom(name string) *structure.Atom {
@@ -30,7 +30,7 @@ func (r *residue) atom(name string) *structure.Atom {
 // model is the first model of a file.
 type model struct {
 	*structure.Model
-	residues []*residue // in the order of the file
+	residues []*residue // in file order
 	chains   []*chain   // polymers
 }
 
@@ -76,13 +76,14 @@ func (s *model) residuesOf(k structure.Kind) (some []*residue) {
 	return some
 }
 
-// masses of the elements in biomolecules, in u; others count as carbon.
+// masses of elements in biomolecules, in u; others count as carbon.
 var masses = map[string]float64{
 	"C": 12.011, "N": 14.007, "O": 15.999, "S": 32.06, "P": 30.974, "SE": 78.971,
 	"F": 18.998, "CL": 35.45, "BR": 79.904, "I": 126.904,
 }
 
-// radiusOfGyration is that of the heavy atoms of residues, weighted by mass.
+// radiusOfGyration returns the mass-weighted radius of gyration of the heavy atoms of
+// residues.
 func radiusOfGyration(residues []*residue) float64 {
 	var total float64
 	var centre [3]float64
@@ -96,13 +97,13 @@ func radiusOfGyration(residues []*residue) float64 {
 	each(func(mass float64, a *structure.Atom) {
 		total += mass
 		for k := range centre {
-			centre[k] += mass * a.Place[k]
+			centre[k] += mass * a.Position[k]
 		}
 	})
 	sum := 0.0
 	each(func(mass float64, a *structure.Atom) {
 		for k := range centre {
-			d := a.Place[k] - centre[k]/total
+			d := a.Position[k] - centre[k]/total
 			sum += mass * d * d
 		}
 	})

@@ -11,35 +11,35 @@ import (
 	"molrun/app/engine/md"
 )
 
-// Angstrom is how many there are in a nm.
+// Angstrom is the number of ångströms per nm.
 const Angstrom = 10.0
 
 // Layout of a DCD file: records of int32 length, payload, length again, all
-// little-endian, as CHARMM and NAMD write them.
+// little-endian, as written by CHARMM and NAMD.
 const (
 	HeaderSize        = 276        // bytes before the first frame
-	dcdFramesOffset   = 8          // number of frames
-	dcdLastStepOffset = 20         // last saved step
+	dcdFramesOffset   = 8          // offset of the number of frames
+	dcdLastStepOffset = 20         // offset of the last saved step
 	dcdTimeUnit       = 0.04888821 // ps
 )
 
-// DCD is a file of positions over time, which is readable after every frame.
+// DCD is a trajectory file that is readable after every frame.
 type DCD struct {
-	Frames int64 // in the file; set it before Resume
+	Frames int64 // number in the file; set it before Resume
 	file   *os.File
 	beads  int
 	every  int64  // steps between frames
-	box    md.Vec // edges in nm, zero for none
+	box    md.Vec // edges in nm, zero without a box
 	buffer []byte // one frame
 }
 
-// NewDCD returns a trajectory without a file, with a frame every interval steps. The box
-// has right angles; its edges in nm are zero if there is none.
+// NewDCD returns a trajectory without a file. every is the number of steps between
+// frames. The box is orthorhombic, with its edges in nm, or zero for no box.
 func NewDCD(beads int, every int64, box md.Vec) *DCD {
 	return &DCD{beads: beads, every: every, box: box, buffer: make([]byte, FrameSize(beads, box))}
 }
 
-// Create writes a file without frames, with a title and a line on what made it.
+// Create writes a file without frames, with a title and a line of provenance.
 func (t *DCD) Create(path, title, source string) error {
 	var err error
 	if t.file, err = os.Create(path); err != nil {
@@ -49,7 +49,7 @@ func (t *DCD) Create(path, title, source string) error {
 	return err
 }
 
-// Resume opens the file again and removes the frames after the known ones.
+// Resume reopens the file and removes frames beyond Frames.
 func (t *DCD) Resume(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -58,24 +58,25 @@ func (t *DCD) Resume(path string) error {
 	t.file = file
 	size := HeaderSize + t.Frames*int64(FrameSize(t.beads, t.box))
 	if info, err := file.Stat(); err != nil || info.Size() < size {
-		return errors.Join(err, fmt.Errorf("%s lacks some of its frames", filepath.Base(path)))
+		return errors.Join(err, fmt.Errorf("%s is missing frames", filepath.Base(path)))
 	}
 	return errors.Join(file.Truncate(size), t.writeCounts())
 }
 
-// Sync makes the frames durable.
+// Sync commits the frames to stable storage.
 func (t *DCD) Sync() error { return t.file.Sync() }
 
-// Opened reports whether there is a file.
+// Opened reports whether the file was opened.
 func (t *DCD) Opened() bool { return t.file != nil }
 
 // Close syncs and closes the file.
 func (t *DCD) Close() error { return errors.Join(t.file.Sync(), t.file.Close()) }
 
-// cellSize is the size of the record that has the box.
+// cellSize is the size of the unit cell record.
 const cellSize = 6*8 + 8
 
-// FrameSize is that of three records of float32, after that of the box.
+// FrameSize returns the size of a frame: three records of float32, preceded by the unit
+// cell if there is a box.
 func FrameSize(beads int, box md.Vec) int {
 	size := 3 * (4*beads + 8)
 	if box != (md.Vec{}) {
@@ -96,7 +97,7 @@ func (t *DCD) header(title, source string) []byte {
 	if t.box != (md.Vec{}) {
 		words[10] = 1
 	}
-	words[19] = 24 // CHARMM version, which marks the format
+	words[19] = 24 // CHARMM version, which identifies the format
 	for _, w := range words {
 		b = little.AppendUint32(b, w)
 	}
@@ -113,8 +114,8 @@ func (t *DCD) header(title, source string) []byte {
 	return little.AppendUint32(b, 4)
 }
 
-// Append adds a frame of positions in nm, moved by -centre. The counts in the
-// header are written after the frame, so they never promise too much.
+// Append adds a frame of positions in nm, shifted by -centre. The counts in the header
+// are written after the frame, so they never exceed the frames present.
 func (t *DCD) Append(x []md.Vec, centre md.Vec) error {
 	little := binary.LittleEndian
 	b := t.appendCell(t.buffer[:0])
@@ -145,7 +146,7 @@ func (t *DCD) writeCounts() error {
 	return err
 }
 
-// appendCell writes the edges of the box in Å and the cosines of its angles.
+// appendCell writes the box edges in Å and the cosines of the angles.
 func (t *DCD) appendCell(b []byte) []byte {
 	if t.box == (md.Vec{}) {
 		return b
@@ -158,8 +159,8 @@ func (t *DCD) appendCell(b []byte) []byte {
 	return little.AppendUint32(b, cellSize-8)
 }
 
-// Read returns the positions of a frame, counted from 0, in Å. The trajectory at path may be
-// closed, or written at the same time.
+// Read returns the positions of a frame, counted from 0, in Å. The trajectory at path can
+// be closed, or be written concurrently.
 func (t *DCD) Read(path string, frame int64) ([]md.Vec, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package trajectory writes structures and trajectories of the engines in the formats
-// that other programs read: PDB, with one bead for each residue, and DCD.
+// Package trajectory writes structures and trajectories in formats that other programs
+// read: PDB, with one bead per residue, and DCD.
 package trajectory

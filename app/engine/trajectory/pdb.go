@@ -6,15 +6,15 @@ import (
 	"molrun/app/engine/md"
 )
 
-// PDB is one structure with its bonds, for positions in Å of all chains, of each of which
-// the residues are given.
+// PDB returns one structure with its bonds, given the residues of each chain and the
+// positions of all beads in Å.
 func PDB(chains []string, x []md.Vec) []byte {
 	b := appendAtoms(nil, chains, x)
 	b = appendBonds(b, chains)
 	return append(b, "END\n"...)
 }
 
-// ModelsPDB holds several structures as models.
+// ModelsPDB returns several structures as models.
 func ModelsPDB(chains []string, models [][]md.Vec) []byte {
 	var b []byte
 	for k, x := range models {
@@ -26,10 +26,11 @@ func ModelsPDB(chains []string, models [][]md.Vec) []byte {
 	return append(b, "END\n"...)
 }
 
-// chainNames are the names of chains, which start over after the last.
+// chainNames are the chain names, reused from the start after the last.
 const chainNames = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// ChainName is the name of a chain, counted from 0, by letters: A to Z, AA to ZZ and so on.
+// ChainName returns the alphabetic name of a chain, counted from 0: A to Z, AA to ZZ and
+// so on.
 func ChainName(chain int) string {
 	name := string(rune('A' + chain%26))
 	if chain < 26 {
@@ -39,8 +40,8 @@ func ChainName(chain int) string {
 }
 
 // appendAtoms writes one ATOM record per bead. Several chains end with TER records, which
-// have no number of their own, and have segment identifiers, which tell them apart where
-// their letters start over.
+// have no serial number, and have segment identifiers to distinguish chains with the same
+// name.
 func appendAtoms(b []byte, chains []string, x []md.Vec) []byte {
 	bead := 0
 	for c, residues := range chains {
@@ -61,8 +62,8 @@ func appendAtoms(b []byte, chains []string, x []md.Vec) []byte {
 	return b
 }
 
-// column writes a coordinate in eight characters, with as many decimals as fit:
-// three, or fewer for chains that extend over more than 100 nm.
+// column formats a coordinate in eight characters, with as many decimals as fit: three,
+// or fewer for chains that extend over more than 100 nm.
 func column(v float64) string {
 	for decimals := 3; ; decimals-- {
 		if text := fmt.Sprintf("%8.*f", decimals, v); len(text) == 8 || decimals == 0 {

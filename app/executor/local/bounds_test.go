@@ -17,9 +17,9 @@ import (
 
 func TestIsolationIsToldAsItIs(t *testing.T) {
 	for want, parts := range map[string][2]string{
-		"Each job runs in a bubblewrap sandbox and a cgroup of its own (a; b).":            {"bwrap", "/c"},
-		"Each job runs in a bubblewrap sandbox (a; b).":                                    {"bwrap", ""},
-		"Each job runs in a cgroup of its own, and sees all that the service does (a; b).": {"", "/c"},
+		"Each job runs in its own bubblewrap sandbox and cgroup (a; b).":                    {"bwrap", "/c"},
+		"Each job runs in a bubblewrap sandbox (a; b).":                                     {"bwrap", ""},
+		"Each job runs in its own cgroup, with the same file access as the service (a; b).": {"", "/c"},
 	} {
 		i := Isolation{Missing: []string{"a", "b"}}
 		i.Bubblewrap, i.Cgroup = parts[0], parts[1]
@@ -108,7 +108,7 @@ func TestCloseEndsTheReaper(t *testing.T) {
 	}
 }
 
-// TestServiceLeavesACgroupOnlyIfItIsAlone uses plain folders in place of cgroups.
+// TestServiceLeavesACgroupOnlyIfItIsAlone uses plain folders instead of cgroups.
 func TestServiceLeavesACgroupOnlyIfItIsAlone(t *testing.T) {
 	parent := t.TempDir()
 	self := strconv.Itoa(os.Getpid())

@@ -29,7 +29,7 @@ func TestThreadsOfOneCore(t *testing.T) {
 	dir := t.TempDir()
 	for cpu, siblings := range []string{"0,4", "1,5", "", "3", "0,4", "1,5"} {
 		if siblings == "" {
-			continue // not known
+			continue // unknown core
 		}
 		must.Write(t, filepath.Join(dir, fmt.Sprint("cpu", cpu), "topology", "thread_siblings_list"), siblings+"\n")
 	}

@@ -15,15 +15,15 @@ import (
 	"molrun/app/task/process"
 )
 
-// serviceCgroup is where this process moves if it has to leave its cgroup: a
-// cgroup with limits for the ones below it must not hold processes itself.
+// serviceCgroup is the cgroup to which this process moves if it must leave its own: a
+// cgroup that sets limits for its children can't contain processes itself.
 const serviceCgroup = "molrun-service"
 
-// controlCgroup is where systemd runs other commands of a unit with Delegate=yes.
+// controlCgroup is where systemd runs the auxiliary commands of a unit with Delegate=yes.
 const controlCgroup = ".control"
 
-// jobsCgroup returns the cgroup below which jobs get theirs, and a sentence part
-// for each limit that it can't set for them.
+// jobsCgroup returns the parent cgroup of the jobs' cgroups, and a sentence part for each
+// limit that can't be set for them.
 func jobsCgroup(configured string) (parent string, missing []string, err error) {
 	parent = configured
 	if parent == "" {
@@ -36,14 +36,13 @@ func jobsCgroup(configured string) (parent string, missing []string, err error) 
 	}
 	for _, controller := range []string{"memory", "pids"} {
 		if err := delegate(parent, controller); err != nil {
-			missing = append(missing, fmt.Sprintf("the %s limit is watched, not enforced: %v", controller, err))
+			missing = append(missing, fmt.Sprintf("the %s limit is monitored, not enforced: %v", controller, err))
 		}
 	}
 	return parent, missing, nil
 }
 
-// ownCgroup returns the directory of this process's cgroup in the unified
-// hierarchy.
+// ownCgroup returns the directory of this process's cgroup in the unified hierarchy.
 func ownCgroup(proc string) (string, error) {
 	own, err := unifiedPath(filepath.Join(proc, "self/cgroup"))
 	if err != nil {
@@ -59,19 +58,19 @@ func ownCgroup(proc string) (string, error) {
 	}
 	dir := filepath.Join(mount, rel)
 	switch filepath.Base(dir) {
-	case serviceCgroup, // an earlier start, or a unit file, put it there
-		controlCgroup: // systemd runs what follows an end there
+	case serviceCgroup, // set by an earlier start or the unit file
+		controlCgroup: // systemd runs ExecStopPost there
 		dir = filepath.Dir(dir)
 	}
 	return dir, nil
 }
 
-// MakeRoom takes the controllers from the cgroups of jobs once the service has ended, so that
-// systemd can put a new service into the cgroup above these: it does so before it starts any
-// program, and the kernel refuses it while that cgroup has limits for those below. Running
-// tasks watch their limits meanwhile. The new service turns the controllers on again, and the
-// tasks then set their limits again.
-func MakeRoom() error {
+// DisableControllers disables the controllers of the jobs' cgroups once the service has ended, so
+// that systemd can put a new service into their parent cgroup: it does so before it
+// starts any program, and the kernel refuses while that cgroup sets limits for its
+// children. Until then running tasks watch their limits themselves. The new service
+// enables the controllers again, and the tasks then set their limits again.
+func DisableControllers() error {
 	own, err := unifiedPath("/proc/self/cgroup")
 	if err != nil {
 		return err
@@ -89,7 +88,7 @@ func MakeRoom() error {
 	return withdraw(parent)
 }
 
-// withdraw disables all controllers for the cgroups below parent.
+// withdraw disables all controllers for the children of parent.
 func withdraw(parent string) error {
 	enabled, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
 	for _, controller := range bytes.Fields(enabled) {
@@ -98,7 +97,7 @@ func withdraw(parent string) error {
 	return err
 }
 
-// unifiedPath reads the line "0::/system.slice/molrun.service".
+// unifiedPath parses the line "0::/system.slice/molrun.service".
 func unifiedPath(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -109,10 +108,10 @@ func unifiedPath(file string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("this machine has no cgroups of version 2")
+	return "", errors.New("this machine has no cgroup v2")
 }
 
-// unifiedMount returns the mount point of cgroups of version 2, and which cgroup is
+// unifiedMount returns the mount point of the cgroup v2 file system, and which cgroup is
 // mounted there.
 func unifiedMount(file string) (root, mount string, err error) {
 	data, err := os.ReadFile(file)
@@ -126,22 +125,22 @@ func unifiedMount(file string) (root, mount string, err error) {
 			return fields[3], fields[4], nil
 		}
 	}
-	return "", "", errors.New("cgroups of version 2 are not mounted")
+	return "", "", errors.New("cgroup v2 is not mounted")
 }
 
 func checkCgroup(dir string) error {
-	const magic = 0x63677270 // CGROUP2_SUPER_MAGIC of statfs(2)
+	const magic = 0x63677270 // CGROUP2_SUPER_MAGIC, see statfs(2)
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	if s.Type != magic {
-		return fmt.Errorf("%s is no cgroup of version 2", dir)
+		return fmt.Errorf("%s is not a cgroup v2 directory", dir)
 	}
 	return nil
 }
 
-// delegate enables a controller for the cgroups below parent.
+// delegate enables a controller for the children of parent.
 func delegate(parent, controller string) error {
 	available, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
 	if err != nil {
@@ -151,7 +150,7 @@ func delegate(parent, controller string) error {
 		return errors.New("the cgroup has no such controller")
 	}
 	err = process.WriteControl(parent, "cgroup.subtree_control", "+"+controller)
-	if errors.Is(err, syscall.EBUSY) { // it holds processes
+	if errors.Is(err, syscall.EBUSY) { // parent contains processes
 		if err = leave(parent); err == nil {
 			err = process.WriteControl(parent, "cgroup.subtree_control", "+"+controller)
 		}
@@ -159,8 +158,8 @@ func delegate(parent, controller string) error {
 	return err
 }
 
-// leave moves this process from parent into a cgroup of its own. It fails if
-// parent holds other processes, which it must not move.
+// leave moves this process from parent into its own cgroup. It fails if parent contains
+// other processes, which it must not move.
 func leave(parent string) error {
 	pids, err := os.ReadFile(filepath.Join(parent, "cgroup.procs"))
 	if err != nil {

@@ -15,40 +15,39 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// probeTimeout bounds finding out what this machine can do.
+// probeTimeout bounds the tests of what this machine supports.
 const probeTimeout = 30 * time.Second
 
 // The values of runner.sandbox in the configuration.
 const (
-	SandboxAuto     = "auto"     // if possible
-	SandboxRequired = "required" // or nothing starts
+	SandboxAuto     = "auto"     // use one if possible
+	SandboxRequired = "required" // without one, nothing starts
 	SandboxOff      = "off"
 )
 
-// IsolationOptions say how jobs are to be isolated.
+// IsolationOptions configures the isolation of jobs.
 type IsolationOptions struct {
 	Sandbox   string   // SandboxAuto, SandboxRequired or SandboxOff
-	Cgroup    string   // parent of the jobs' cgroups; "": the cgroup of this process
-	Processes int      // of a job at once; 0 is no limit
-	FileBytes int64    // how large a file of a job may become; 0 is no limit
-	Reserve   int64    // bytes of the disk that jobs leave free; 0 is no limit
-	Hide      []string // absolute paths that no program may see, wherever they are
+	Cgroup    string   // parent of the jobs' cgroups; "" means the cgroup of this process
+	Processes int      // maximum number of a job's processes; 0 means no limit
+	FileBytes int64    // maximum size of a job's file; 0 means no limit
+	Reserve   int64    // bytes of disk space that jobs leave free; 0 means no limit
+	Hide      []string // absolute paths hidden from every program
 
 	Containers  container.Options // how images are run
-	ModulesInit string            // script that defines the command module; "": one that is installed
+	ModulesInit string            // script that defines the command module; "" means one that is installed
 }
 
-// Isolation is how jobs are isolated from the rest of the machine and from each
-// other, and why not better.
+// Isolation describes how jobs are isolated from the rest of the machine and from each
+// other, and why the isolation is not better.
 type Isolation struct {
 	task.Isolation
-	Missing []string // for each missing part of isolation, what is missing and why
-	Gaps    []string // those of them that the sandbox leaves open
+	Missing []string // what is missing and why, for each missing part of the isolation
+	Gaps    []string // the subset of Missing that the sandbox leaves open
 }
 
-// Isolate finds out by probing what isolation this machine can give, and
-// prepares the parent of the jobs' cgroups. It fails if a sandbox is required but
-// not possible.
+// Isolate tests what isolation this machine supports, and prepares the parent of the
+// jobs' cgroups. It fails if a sandbox is required but not possible.
 func Isolate(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	i, err := ProbeSandbox(ctx, o)
 	if err != nil {
@@ -60,7 +59,7 @@ func Isolate(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	return i, nil
 }
 
-// ProbeSandbox is Isolate for the sandbox alone, and changes nothing on the
+// ProbeSandbox is like Isolate, for the sandbox alone, and changes nothing on the
 // machine.
 func ProbeSandbox(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -71,7 +70,7 @@ func ProbeSandbox(ctx context.Context, o IsolationOptions) (Isolation, error) {
 	if o.Sandbox == SandboxOff {
 		i.lacks("no sandbox, since runner.sandbox is off")
 	} else if err := i.findSandbox(ctx, o); err != nil && o.Sandbox == SandboxRequired {
-		return i, fault.Errorf(fault.Invalid, `runner.sandbox is "required" and there can be none: %v; or set runner.sandbox to "auto"`, err)
+		return i, fault.Errorf(fault.Invalid, `runner.sandbox is "required" but no sandbox is available: %v; or set runner.sandbox to "auto"`, err)
 	} else if err != nil {
 		i.lacks("no sandbox: %v", err)
 	}
@@ -96,7 +95,7 @@ func (i *Isolation) findSandbox(ctx context.Context, o IsolationOptions) error {
 	return nil
 }
 
-// noteGaps notes what the sandbox leaves open.
+// noteGaps records what the sandbox leaves open.
 func (i *Isolation) noteGaps(filters bool) {
 	if !filters {
 		i.Gaps = append(i.Gaps, "system calls are not filtered, since the kernel lacks seccomp")
@@ -120,18 +119,18 @@ func (i *Isolation) findCgroup(ctx context.Context, o IsolationOptions) {
 	i.Missing = append(i.Missing, missing...)
 }
 
-// Sentence describes to an operator the isolation in force, and why it is not better.
+// Sentence describes to an operator the isolation in effect, and why it is not better.
 func (i Isolation) Sentence() string {
 	var s string
 	switch {
 	case i.Bubblewrap != "" && i.Cgroup != "":
-		s = "Each job runs in a bubblewrap sandbox and a cgroup of its own"
+		s = "Each job runs in its own bubblewrap sandbox and cgroup"
 	case i.Bubblewrap != "":
 		s = "Each job runs in a bubblewrap sandbox"
 	case i.Cgroup != "":
-		s = "Each job runs in a cgroup of its own, and sees all that the service does"
+		s = "Each job runs in its own cgroup, with the same file access as the service"
 	default:
-		s = "Jobs run as plain processes, see all that the service does, and are found by a mark in their environment when they have to be killed"
+		s = "Jobs run as plain processes with the same file access as the service; an environment variable identifies processes to kill"
 	}
 	if len(i.Missing) > 0 {
 		s += " (" + strings.Join(i.Missing, "; ") + ")"

@@ -21,7 +21,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// machine returns the isolation that works on this machine.
+// machine returns the isolation that this machine supports.
 func machine(t *testing.T, sandbox string) local.Isolation {
 	t.Helper()
 	i, err := local.Isolate(t.Context(), local.IsolationOptions{Sandbox: sandbox})
@@ -29,8 +29,8 @@ func machine(t *testing.T, sandbox string) local.Isolation {
 	return i
 }
 
-// isolated runs a test with each kind of isolation. It always skips those that
-// need cgroups of version 2 if there are none, because they can't be installed.
+// isolated runs a test with each kind of isolation. It always skips the kinds that need
+// cgroup v2 if there is none, because that can't be installed.
 func isolated(t *testing.T, test func(t *testing.T, i local.Isolation)) {
 	kinds := []struct {
 		name            string
@@ -79,8 +79,8 @@ const nameless = `env -i setsid sh -c '(trap "" TERM HUP; echo > out/nameless; w
 while [ ! -e out/nameless ]; do sleep 0.02; done
 `
 
-// strays returns the processes whose current directory is below the task's,
-// regardless of their environment.
+// strays returns the processes whose current directory is below the task's, regardless of
+// their environment.
 func strays(t *testing.T, a app.Task) (pids []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
@@ -101,7 +101,7 @@ func TestNoProcessOfATaskEscapes(t *testing.T) {
 		killed, stopped := start(t, e, newTask(t, nameless+stubborn+forever)), start(t, e, newTask(t, nameless+stubborn+`trap "" TERM; `+forever))
 		for _, a := range []app.Task{killed, stopped} {
 			untilExists(t, output(a, "ready"))
-			if n := len(strays(t, a)); n < 4 { // otherwise nothing could escape
+			if n := len(strays(t, a)); n < 4 { // otherwise no process could escape
 				t.Fatalf("%d processes run", n)
 			}
 		}
@@ -142,14 +142,14 @@ func TestIsolatedTasksLeaveNoCgroup(t *testing.T) {
 	untilExists(t, output(living, "ready"))
 	must.OK(t, e.CleanUp(t.Context(), t.TempDir(), func() []string { return nil }))
 	if _, err := os.Stat(filepath.Dir(left)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the sweep did not remove an empty cgroup: %v", err)
+		t.Errorf("CleanUp did not remove an empty cgroup: %v", err)
 	}
 	touch(t, output(living, "go"))
 	ended(t, e, living, app.CauseDone)
 }
 
 func TestRequiredSandboxMustWork(t *testing.T) {
-	broken := filepath.Join(t.TempDir(), "bwrap") // like a bwrap that may not create namespaces
+	broken := filepath.Join(t.TempDir(), "bwrap") // simulates a bwrap that is not allowed to create namespaces
 	script := "#!/bin/sh\n[ \"$1\" = --help ] || { echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1; }\n"
 	must.Program(t, broken, script)
 	tests := []struct{ name, path, says string }{
@@ -177,7 +177,7 @@ func TestSandboxIsProbed(t *testing.T) {
 		must.Skip(t, "bwrap is not installed")
 	}
 	i := machine(t, local.SandboxRequired)
-	if i.Kind() == "none" || !strings.HasPrefix(i.Sentence(), "Each job runs in a bubblewrap sandbox") {
+	if i.Kind() == "none" || !strings.Contains(i.Sentence(), " bubblewrap sandbox") {
 		t.Errorf("isolation %s: %s", i.Kind(), i.Sentence())
 	}
 	if off := machine(t, local.SandboxOff); off.Bubblewrap != "" || !strings.Contains(off.Sentence(), "runner.sandbox is off") {
@@ -188,7 +188,7 @@ func TestSandboxIsProbed(t *testing.T) {
 func TestConfiguredCgroupMustBeACgroup(t *testing.T) {
 	o := local.IsolationOptions{Sandbox: local.SandboxOff, Cgroup: t.TempDir()}
 	i, err := local.Isolate(t.Context(), o)
-	if err != nil || i.Cgroup != "" || !slices.ContainsFunc(i.Missing, func(s string) bool { return strings.Contains(s, "is no cgroup of version 2") }) {
+	if err != nil || i.Cgroup != "" || !slices.ContainsFunc(i.Missing, func(s string) bool { return strings.Contains(s, "is not a cgroup v2 directory") }) {
 		t.Errorf("%+v, %v; want no cgroup, with a reason", i, err)
 	}
 	if made, err := os.ReadDir(o.Cgroup); len(made) > 0 || err != nil {
@@ -213,7 +213,7 @@ func TestProgramsCanAccessOnlyWhatTheAlgorithmAllows(t *testing.T) {
 	}{
 		{"nothing", app.Sandbox{}, "[ ! -e " + tools + " ]", nil, 0},
 		{"a folder", app.Sandbox{Read: []string{tools}}, "grep -q listed " + tools + "/data && ! echo > " + tools + "/data", nil, 0},
-		{"no network", app.Sandbox{}, "[ $(wc -l < /proc/net/dev) = 3 ]", nil, 0}, // two lines of titles, and lo
+		{"no network", app.Sandbox{}, "[ $(wc -l < /proc/net/dev) = 3 ]", nil, 0}, // two header lines, and lo
 		{"unknown", app.Sandbox{}, "", fault.Unavailable, 0},
 	}
 	for _, tt := range tests {
@@ -245,11 +245,11 @@ func TestProgramsCanAccessOnlyWhatTheAlgorithmAllows(t *testing.T) {
 	}
 }
 
-// TestMakeRoomIsForUnitsAlone runs it where systemd has not put it: the cgroup of this test
-// must keep its controllers.
+// TestMakeRoomIsForUnitsAlone calls DisableControllers outside a systemd unit: the cgroup of this
+// test must keep its controllers.
 func TestMakeRoomIsForUnitsAlone(t *testing.T) {
 	t.Parallel()
-	if err := local.MakeRoom(); err == nil || !strings.Contains(err.Error(), "ExecStopPost") && !strings.Contains(err.Error(), "version 2") {
+	if err := local.DisableControllers(); err == nil || !strings.Contains(err.Error(), "ExecStopPost") && !strings.Contains(err.Error(), "version 2") {
 		t.Errorf("outside a unit: %v", err)
 	}
 }

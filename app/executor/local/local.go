@@ -1,8 +1,8 @@
 // Package local runs tasks as processes of this machine.
 //
-// Each task is run by a process of its own, `molrun task DIR` (package task),
-// which outlives the service. All that is known of a task is in its directory,
-// so an Executor finds the tasks of the one before it.
+// Each task is run by its own process, `molrun task DIR` (package task), which outlives
+// the service. All state of a task is in its directory, so an Executor finds the tasks of
+// the previous one.
 package local
 
 import (
@@ -21,21 +21,22 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// Options say how an Executor runs tasks.
+// Options configures an Executor.
 type Options struct {
-	Program     string // that runs tasks; "" is this one
+	Program     string // runs tasks; "" means this executable
 	CPUs        int
 	MemoryBytes int64
-	GPUs        *gpu.Watcher // nil: there are none
-	Cores       [][]int      // the CPUs of each core, to which tasks are pinned; none: they are not
-	Isolation   Isolation    // as Isolate gave it; zero: none
-	// SandboxOf gives what a job's algorithm may reach beyond the system's own
-	// folders; nil: nothing.
+	GPUs        *gpu.Watcher // nil means there are none
+	Cores       [][]int      // the CPUs of each core, to which tasks are pinned; empty means not pinned
+	Isolation   Isolation    // as returned by Isolate; zero means none
+	// SandboxOf returns what a job's algorithm can access in addition to the system
+	// folders; nil means nothing.
 	SandboxOf func(context.Context, app.JobID) (app.Sandbox, error)
-	// ConfinedMemory is what each process of a confined command may use; 0: no limit.
+	// ConfinedMemory limits the memory of each process of a confined command; 0 means no
+	// limit.
 	ConfinedMemory int64
-	// StopMargin is how long a task may take to end, beyond the grace that it
-	// gives its program, before it is killed; 0 is 15 s.
+	// StopMargin is how long a task can take to end, in addition to the grace it gives
+	// its program, before it is killed; 0 means 15 s.
 	StopMargin time.Duration
 }
 
@@ -59,7 +60,7 @@ var (
 	_ app.GPUWatcher = (*Executor)(nil)
 )
 
-// New makes an Executor. It must be closed.
+// New returns an Executor, which must be closed.
 func New(o Options) *Executor {
 	if o.StopMargin <= 0 {
 		o.StopMargin = defaultStopMargin
@@ -82,16 +83,16 @@ func New(o Options) *Executor {
 	}
 }
 
-// SetIsolation sets the isolation of tasks. It is for callers that make an Executor
-// before they know whether any task will run, and must be called before the
-// first task starts.
+// SetIsolation sets the isolation of tasks. It is for callers that create an Executor
+// before they know whether any task will run, and must be called before the first task
+// starts.
 func (e *Executor) SetIsolation(i Isolation) { e.isolation = i }
 
-// Isolation names the isolation in force, as run.json does.
+// Isolation returns the name of the isolation in effect, as in run.json.
 func (e *Executor) Isolation() string { return e.isolation.Kind() }
 
-// Confine makes a command run in a sandbox like that of tasks, if they have one,
-// and limits the memory of its processes.
+// Confine makes a command run in a sandbox like that of tasks, if tasks have one, and
+// limits the memory of its processes.
 func (e *Executor) Confine(c *exec.Cmd, s app.Sandbox, files []string) (done func(), err error) {
 	if i := e.isolation; i.Bubblewrap != "" {
 		return sandbox.Confine(c, sandbox.Confinement{
@@ -105,8 +106,8 @@ func (e *Executor) Confine(c *exec.Cmd, s app.Sandbox, files []string) (done fun
 	return func() {}, nil
 }
 
-// CleanUp removes the empty cgroups that tasks of an earlier service have left, and their
-// containers of these images below a folder.
+// CleanUp removes empty cgroups left by tasks of an earlier service, and leftover
+// containers of these images whose tasks were below folder.
 func (e *Executor) CleanUp(ctx context.Context, folder string, images func() []string) error {
 	var err error
 	if e.isolation.Cgroup != "" {
@@ -131,16 +132,16 @@ func (e *Executor) CleanUp(ctx context.Context, folder string, images func() []s
 	return err
 }
 
-// Close stops the Executor's own goroutine. Tasks run on.
+// Close stops the Executor's goroutine. Tasks continue to run.
 func (e *Executor) Close() error {
 	e.close.Do(e.reaper.stop)
 	return nil
 }
 
-// Name is local.
+// Name returns "local".
 func (e *Executor) Name() string { return "local" }
 
-// Capacity returns what the configuration allows tasks to use of this machine.
+// Capacity returns the resources of this machine that tasks are configured to use.
 func (e *Executor) Capacity() (app.Capacity, bool) {
 	c := e.capacity
 	if e.gpus != nil {
@@ -149,7 +150,8 @@ func (e *Executor) Capacity() (app.Capacity, bool) {
 	return c, true
 }
 
-// GPUsChanged receives after the GPUs of the Capacity have changed.
+// GPUsChanged returns a channel that receives after the GPUs of the Capacity have
+// changed.
 func (e *Executor) GPUsChanged() <-chan struct{} {
 	if e.gpus == nil {
 		return nil
@@ -157,14 +159,14 @@ func (e *Executor) GPUsChanged() <-chan struct{} {
 	return e.gpus.Changed()
 }
 
-// HoldGPUs says which GPUs jobs have.
+// HoldGPUs sets which GPUs jobs hold.
 func (e *Executor) HoldGPUs(names []string) {
 	if e.gpus != nil {
 		e.gpus.Hold(names)
 	}
 }
 
-// CheckGPUs looks at the GPUs now.
+// CheckGPUs checks the GPUs now.
 func (e *Executor) CheckGPUs(ctx context.Context) error {
 	if e.gpus == nil {
 		return nil
@@ -172,12 +174,12 @@ func (e *Executor) CheckGPUs(ctx context.Context) error {
 	return e.gpus.Check(ctx)
 }
 
-// taskError names the task in an error.
+// taskError adds the operation and the task to an error.
 func taskError(operation string, t app.Task, err error) error {
 	return fmt.Errorf("%s task %s/%d: %w", operation, t.Job, t.Attempt, err)
 }
 
-// hasStarted reports whether any file says that the task was started.
+// hasStarted reports whether any file shows that the task was started.
 func hasStarted(dir string) bool {
 	return task.Exists(dir, task.RunFile) || task.Exists(dir, task.OutcomeFile)
 }

@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 func TestTasksOutliveTheService(t *testing.T) {
 	tests := []struct {
 		name   string
-		script string // after the service's death
+		script string // part that runs after the service was killed
 		cause  app.Cause
 		while  func(e *local.Executor, a app.Task) error
 	}{
@@ -47,7 +47,7 @@ func TestTasksOutliveTheService(t *testing.T) {
 			must.OK(t, service.Start())
 			untilExists(t, output(a, "ready"))
 			must.OK(t, service.Process.Kill())
-			service.Wait() // fails: it was killed
+			service.Wait() // fails, because it was killed
 			e := newExecutor(t)
 			if now := status(t, e, a); now.State != app.TaskRunning {
 				t.Errorf("status %+v, want running", now)
@@ -94,7 +94,7 @@ func TestStopKillsProcessesOfALostTask(t *testing.T) {
 	}
 }
 
-// After a reboot, the PIDs in a directory may be those of other processes.
+// After a reboot, the PIDs in a directory may belong to other processes.
 func TestOtherProcessesAreNotSignalledAfterAReboot(t *testing.T) {
 	for _, name := range []string{task.RunFile, "handle"} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestTaskThatDoesNotStartIsLostWithItsLastLogLine(t *testing.T) {
 	lost(t, e, start(t, e, newTask(t, "true")), "the task did not start: out of luck")
 }
 
-// An error must not be mistaken for the end of a task, nor hide other tasks.
+// An error must neither count as the end of a task nor hide other tasks.
 func TestUnreadableTaskHidesNoOther(t *testing.T) {
 	e := newExecutor(t)
 	good := start(t, e, newTask(t, "true"))
@@ -223,7 +223,7 @@ func TestUnreadableTaskHidesNoOther(t *testing.T) {
 	bad.Dir = filepath.Join(bad.Dir, task.SpecFile, "below") // a path below a file
 	all, err := e.Status(t.Context(), []app.Task{newer, bad, good})
 	must.OK(t, err)
-	if all[0].State != app.TaskLost || !strings.Contains(all[0].Reason, "protocol 99") {
+	if all[0].State != app.TaskLost || !strings.Contains(all[0].Reason, "protocol version 99") {
 		t.Errorf("status with an outcome of another protocol: %+v", all[0])
 	}
 	if all[1].State != app.TaskStarting || !strings.Contains(all[1].Reason, "not a directory") || strings.Contains(all[1].Reason, bad.Dir) {
@@ -247,12 +247,12 @@ func TestCancelledContextDoesNothing(t *testing.T) {
 	}
 }
 
-// A program can replace its task's files with anything. This may make its own job
-// fail, but must not block the executor.
+// A program can replace its task's files with anything. This can make its own job fail,
+// but must not block the executor.
 func TestReplacedControlFilesDoNotBlockTheExecutor(t *testing.T) {
 	tests := []struct {
 		name, script string
-		want         app.TaskState // while it runs
+		want         app.TaskState // state while it runs
 	}{
 		{"a pipe for run.json", "rm ../run.json; mkfifo ../run.json", app.TaskStarting},
 		{"a folder for run.json", "rm ../run.json; mkdir ../run.json", app.TaskStarting},

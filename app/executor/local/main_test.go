@@ -15,7 +15,7 @@ import (
 	"molrun/app"
 	"molrun/app/executor/local"
 	"molrun/app/task"
-	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
+	_ "molrun/app/task/gauged" // the test binary runs tasks, as molrun does
 	"molrun/app/task/process"
 	"molrun/app/test/must"
 )
@@ -58,8 +58,7 @@ func newExecutorOf(t *testing.T, o local.Options) *local.Executor {
 	return e
 }
 
-// newTask makes a task that runs the script. None of its processes outlives the
-// test.
+// newTask returns a task that runs the script. None of its processes outlives the test.
 func newTask(t *testing.T, script string) app.Task {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,7 +112,7 @@ func touch(t *testing.T, path string) {
 	must.Write(t, path, "")
 }
 
-// ended waits for the end of the task, which must have this cause.
+// ended waits for the end of the task and checks its cause.
 func ended(t *testing.T, e *local.Executor, a app.Task, want app.Cause) *app.Outcome {
 	t.Helper()
 	now := over(t, e, a)
@@ -123,7 +122,7 @@ func ended(t *testing.T, e *local.Executor, a app.Task, want app.Cause) *app.Out
 	return now.Outcome
 }
 
-// lost waits until the task is lost, for a reason that says so.
+// lost waits until the task is lost and checks the reason.
 func lost(t *testing.T, e *local.Executor, a app.Task, says string) {
 	t.Helper()
 	if now := over(t, e, a); now.State != app.TaskLost || !strings.Contains(now.Reason, says) {
@@ -138,8 +137,8 @@ func status(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 	return all[0]
 }
 
-// over waits until the task has ended or is lost, and checks that none of its
-// processes is left.
+// over waits until the task has ended or is lost, and checks that none of its processes
+// remains.
 func over(t *testing.T, e *local.Executor, a app.Task) app.TaskStatus {
 	t.Helper()
 	var now app.TaskStatus

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// reaper reaps the processes that were started, so that they do not stay as
-// zombies. How they ended does not matter: their directories say it. It waits
-// for these processes only, because os/exec waits for its own.
+// reaper reaps the started processes, so that they do not remain zombies. Their exit
+// status does not matter, because their directories record it. It waits for these
+// processes only, because os/exec waits for its own.
 type reaper struct {
 	ended chan os.Signal
 	quit  chan struct{}
@@ -44,7 +44,7 @@ func (r *reaper) run() {
 	}
 }
 
-// add takes over a child, which may have ended already.
+// add takes over a child, which may have exited already.
 func (r *reaper) add(pid int) {
 	r.mu.Lock()
 	r.children[pid] = struct{}{}
@@ -71,7 +71,7 @@ func gone(pid int) bool {
 	}
 }
 
-// stop stops reaping. The children live on.
+// stop stops reaping. The children continue to run.
 func (r *reaper) stop() {
 	ossignal.Stop(r.ended)
 	close(r.quit)

@@ -15,15 +15,15 @@ import (
 	"molrun/app/task/process"
 )
 
-// LogFile takes the error output of the process that runs a task.
+// LogFile receives the error output of the process that runs a task.
 const LogFile = "shim.log"
 
-// lockDescriptor is where the started process finds the lock.
+// lockDescriptor is the file descriptor of the lock in the started process.
 const lockDescriptor = 3
 
-// Start starts the process that runs the task. It takes the lock and passes it
-// on to the process, so that a held lock means a living task from the first
-// moment. A directory is started once: repeating Start is harmless.
+// Start starts the process that runs the task. It takes the lock and passes it to the
+// process, so that a held lock means a live task from the first moment. A directory is
+// started only once, so Start can be repeated.
 func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	if err := ctx.Err(); err != nil {
 		return "", taskError("start", t, err)
@@ -43,18 +43,18 @@ func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	if err != nil {
 		return "", taskError("start", t, err)
 	}
-	defer e.reaper.add(pid) // the PID can't be reused before
+	defer e.reaper.add(pid) // the PID can't be reused earlier
 	return handleOf(pid), nil
 }
 
-// fork starts the process in a session of its own, with the few variables that
-// any program needs and with files for its output: it must not notice when the
-// service ends.
+// fork starts the process in its own session, with the few environment variables that any
+// program needs and with files for its output: it must not be affected when the service
+// ends.
 func (e *Executor) fork(ctx context.Context, s shim, lock *os.File) (int, error) {
 	isolation := e.isolation.Isolation
 	var err error
 	if isolation.Sandbox, err = e.sandboxOf(ctx, s.job); err != nil {
-		return 0, fmt.Errorf("find out what the algorithm may reach: %w", err)
+		return 0, fmt.Errorf("determine the algorithm's sandbox: %w", err)
 	}
 	stdin, err := os.Open(os.DevNull)
 	if err != nil {
@@ -74,19 +74,19 @@ func (e *Executor) fork(ctx context.Context, s shim, lock *os.File) (int, error)
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if isAway(err) {
-		return 0, &fault.Error{Code: fault.Unavailable, Message: "The server's own program could not be started. Ask an administrator to look at its file, then retry the job.", Err: err}
+		return 0, &fault.Error{Code: fault.Unavailable, Message: "The server's executable could not be started. Ask an administrator to check it, then retry the job.", Err: err}
 	}
 	return pid, err
 }
 
-// isAway reports whether err may say that the program is just being replaced, so
-// that it can be started a little later. ESTALE is a network file system's answer.
+// isAway reports whether err can mean that the program is just being replaced, so that a
+// later start can succeed. ESTALE is an error of network file systems.
 func isAway(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ETXTBSY) || errors.Is(err, syscall.ESTALE)
 }
 
-// handleOf identifies the started process. It may be empty: a moment later the
-// directory says the same.
+// handleOf identifies the started process. It can be empty: a moment later the directory
+// contains the same information.
 func handleOf(pid int) app.Handle {
 	id, err := process.IDOf(pid)
 	if err != nil {
@@ -99,7 +99,7 @@ func handleOf(pid int) app.Handle {
 	return app.Handle(text)
 }
 
-// parseHandle returns false if the handle is empty or not one of this executor.
+// parseHandle returns false if the handle is empty or not from this executor.
 func parseHandle(h app.Handle) (process.ID, bool) {
 	var id process.ID
 	err := json.Unmarshal([]byte(h), &id)

@@ -15,13 +15,12 @@ import (
 	"molrun/app/task/process"
 )
 
-// killTimeout bounds the wait for killed processes to be gone.
+// killTimeout bounds the wait for killed processes to exit.
 const killTimeout = 2 * time.Second
 
-// Status reads the tasks' directories. It is for tasks whose Start has returned:
-// a task without lock, outcome and process is lost. A task whose directory can't
-// be read counts as starting, so that it keeps its resources, and does not keep
-// the others from being read.
+// Status reads the tasks' directories. It is for tasks whose Start has returned: a task
+// without lock, outcome and process is lost. A task whose directory can't be read counts
+// as starting, so that it keeps its resources and the others are still read.
 func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	all := make([]app.TaskStatus, 0, len(tasks))
 	for _, t := range tasks {
@@ -33,17 +32,17 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 			return nil, taskError("look at", t, ctx.Err())
 		}
 		if err != nil {
-			s = app.TaskStatus{State: app.TaskStarting, Reason: "the server can't look at the task: " + process.SystemCause(err)}
+			s = app.TaskStatus{State: app.TaskStarting, Reason: "could not read the task's files: " + process.SystemCause(err)}
 		}
 		all = append(all, s)
 	}
 	return all, nil
 }
 
-// status checks the lock first. A task releases it after it has written its
-// outcome, so if the lock is free, no outcome will come any more.
+// status checks the lock first. A task releases it after it has written its outcome, so
+// if the lock is free, no outcome will follow.
 func (e *Executor) status(ctx context.Context, t app.Task) (app.TaskStatus, error) {
-	if t.Pilot != "" {
+	if t.Worker != "" {
 		return e.statusOfRow(ctx, t)
 	}
 	locked, err := task.Locked(t.Dir)
@@ -65,7 +64,7 @@ func (e *Executor) status(ctx context.Context, t app.Task) (app.TaskStatus, erro
 	return app.TaskStatus{}, err
 }
 
-// readRun returns nil if the task has not begun, or has lost its run.json.
+// readRun returns nil if the task has not begun, or its run.json is lost.
 func readRun(dir string) (*task.Started, error) {
 	run, err := task.ReadRun(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, task.ErrUnreadable) {
@@ -82,14 +81,14 @@ func running(dir string) (app.TaskStatus, error) {
 	}
 	s := app.TaskStatus{State: app.TaskRunning, StartedAt: run.StartedAt}
 	if p, err := task.ReadProgress(dir); err == nil {
-		s.Progress = p // programs need not report any
+		s.Progress = p // programs are not required to report any
 	}
 	return s, nil
 }
 
-// lost kills the remaining processes of a lost task. While some of it can't be killed (a
-// process that waits for a dead disk), the task counts as running: its resources
-// are in use.
+// lost kills the remaining processes of a lost task. While one can't be killed (such as a
+// process blocked on a dead disk), the task counts as running, because its resources are
+// in use.
 func (e *Executor) lost(ctx context.Context, t app.Task, why string) (app.TaskStatus, error) {
 	run, err := readRun(t.Dir)
 	if err != nil {
@@ -116,8 +115,8 @@ func (e *Executor) lost(ctx context.Context, t app.Task, why string) (app.TaskSt
 	return app.TaskStatus{State: app.TaskLost, Reason: why}, nil
 }
 
-// beforeThisBoot reports whether the task was started before this boot. Its PIDs
-// mean nothing now, so nothing is signalled.
+// beforeThisBoot reports whether the task was started before the current boot. Its PIDs
+// are then meaningless, so nothing is signaled.
 func beforeThisBoot(run *task.Started, h app.Handle) (bool, error) {
 	then := ""
 	if p, ok := parseHandle(h); ok {
@@ -146,8 +145,8 @@ func reason(dir string, run *task.Started, before bool) string {
 	return "the task did not start"
 }
 
-// lastLogLine returns the last line that the process that runs the task has written
-// to its error output.
+// lastLogLine returns the last line of the error output of the process that runs the
+// task.
 func lastLogLine(dir string) string {
 	f, err := os.Open(filepath.Join(dir, LogFile))
 	if err != nil {

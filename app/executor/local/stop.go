@@ -12,9 +12,9 @@ import (
 	"molrun/app/task/process"
 )
 
-// Stop asks the task to end: by the file stop, for a task that has not begun
-// yet, and by a signal. If the task has not ended long after the first request,
-// repeating Stop kills it.
+// Stop requests the end of the task: by the file stop, for a task that has not begun yet,
+// and by a signal. If the task has not ended long after the first request, repeating Stop
+// kills it.
 func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	if task.Exists(t.Dir, task.OutcomeFile) {
 		return nil
@@ -26,7 +26,7 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	if err != nil {
 		return taskError("stop", t, err)
 	}
-	if t.Pilot != "" {
+	if t.Worker != "" {
 		if err := e.stopRow(ctx, t, sinceRequest); err != nil {
 			return taskError("stop", t, err)
 		}
@@ -46,8 +46,8 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	return nil
 }
 
-// grace returns how long the task's program has to end. If task.json can't be read,
-// the task has no program.
+// grace returns how long the task's program has to end. If task.json can't be read, the
+// task has no program.
 func grace(dir string) time.Duration {
 	spec, err := task.ReadSpec(dir)
 	if err != nil {
@@ -56,8 +56,8 @@ func grace(dir string) time.Duration {
 	return spec.Grace()
 }
 
-// kill kills every process of the task, including its own. A task from before
-// this boot has left none.
+// kill kills every process of the task, including its runner process. A task started
+// before this boot has none left.
 func (e *Executor) kill(ctx context.Context, t app.Task) error {
 	run, err := readRun(t.Dir)
 	if err != nil {
@@ -71,9 +71,9 @@ func (e *Executor) kill(ctx context.Context, t app.Task) error {
 	return e.killAll(ctx, t)
 }
 
-// killAll kills the processes that are in the task's cgroup or carry its mark,
-// and waits until they have exited. It also waits for the sandbox, which dies with
-// the task's own process, but not at once.
+// killAll kills the processes in the task's cgroup or with its mark, and waits until they
+// have exited. It also waits for the sandbox, which ends with the task's runner process,
+// but not immediately.
 func (e *Executor) killAll(ctx context.Context, t app.Task) error {
 	if e.isolation.Cgroup != "" {
 		if err := process.KillCgroup(ctx, e.isolation.Cgroup, t.Token); err != nil {
@@ -86,7 +86,7 @@ func (e *Executor) killAll(ctx context.Context, t app.Task) error {
 	return task.AwaitSandboxEnd(ctx, t.Dir)
 }
 
-// terminate signals the task's own process, if it has begun and still exists.
+// terminate signals the task's runner process, if it has begun and still exists.
 func terminate(t app.Task) error {
 	run, err := readRun(t.Dir)
 	if run == nil || err != nil {

@@ -16,8 +16,7 @@ const (
 	late      = time.Hour
 )
 
-// unseen is a task that has claimed its attempt, in a world where Slurm's answers
-// are set by hand.
+// unseen is a task that has claimed its attempt, with Slurm's state set by the test.
 type unseen struct {
 	*Executor
 	t     *testing.T
@@ -33,7 +32,7 @@ func newUnseen(t *testing.T) *unseen {
 	u := &unseen{
 		t:     t,
 		task:  app.Task{Token: "token", Dir: dir},
-		known: &tracked{row: JobRow{Name: "molrun-token"}, found: true},
+		known: &tracked{row: TaskID{Name: "molrun-token"}, found: true},
 		begin: time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC),
 		Executor: &Executor{
 			options:     Options{LostAfter: lostAfter, Late: late, Log: func(string, ...any) {}},
@@ -44,7 +43,7 @@ func newUnseen(t *testing.T) *unseen {
 	return u
 }
 
-// round is one answer of Slurm, which does not know the task.
+// round simulates a round in which Slurm does not know the task.
 func (u *unseen) round(after time.Duration) app.TaskState {
 	u.t.Helper()
 	u.snapshot.round++
@@ -53,7 +52,7 @@ func (u *unseen) round(after time.Duration) app.TaskState {
 	return u.again()
 }
 
-// again asks once more in the same round.
+// again queries the status once more in the same round.
 func (u *unseen) again() app.TaskState {
 	u.t.Helper()
 	s, err := u.absent(u.task, u.known)
@@ -84,9 +83,9 @@ func TestTaskIsLostOnlyAfterTheTimeSinceItWasMissedFirst(t *testing.T) {
 	u.want("the whole time", u.round(lostAfter), app.TaskLost)
 }
 
-// TestTaskThatWasSubmittedAgainIsMissedFromThenOn has a second submission, whose
-// job Slurm may not show yet.
-func TestTaskThatWasSubmittedAgainIsMissedFromThenOn(t *testing.T) {
+// TestMissingTimeStartsAtResubmission submits a task a second time; Slurm may
+// not show the new job yet.
+func TestMissingTimeStartsAtResubmission(t *testing.T) {
 	u := newUnseen(t)
 	u.round(0)
 	u.round(10 * time.Second)
@@ -106,20 +105,20 @@ func TestNothingFollowsWhileAccountingDoesNotAnswer(t *testing.T) {
 		u.snapshot.accounted = map[string]bool{}
 		u.want("without an answer", u.again(), app.TaskStarting)
 	}
-	u.snapshot.without = true // Slurm has no accounting: squeue says all there is
+	u.snapshot.noAccounting = true // noAccounting accounting, squeue is the only source
 	for i := 10; i < 12; i++ {
 		u.want("first rounds with squeue alone", u.round(time.Duration(i)*lostAfter), app.TaskStarting)
 	}
 	u.want("third", u.round(12*lostAfter), app.TaskLost)
 }
 
-// TestOutcomeMayBeSeenLate has Slurm report the end of a job whose files the shared
-// directory does not show yet.
+// TestOutcomeMayBeSeenLate has Slurm report the end of a job whose files are not visible
+// in the shared directory yet.
 func TestOutcomeMayBeSeenLate(t *testing.T) {
 	u := newUnseen(t)
 	over := func() app.TaskStatus {
 		t.Helper()
-		s, err := u.over(u.task, u.known, jobRecord{JobRow: u.known.row, State: "COMPLETED"})
+		s, err := u.over(u.task, u.known, jobRecord{TaskID: u.known.row, State: "COMPLETED"})
 		must.OK(t, err)
 		return s
 	}
@@ -149,7 +148,7 @@ func TestMadeOutcomeNeverEndsBeforeItStarts(t *testing.T) {
 		"ended when it started":      {started: at(2), ended: at(2), wantStart: at(2), wantEnd: at(2)},
 		"cancelled before any start": {ended: at(1), wantEnd: at(1)},
 	} {
-		o := made(app.CauseStopped, "", jobRecord{Started: tt.started, Ended: tt.ended}, &tracked{startedAt: tt.seen})
+		o := newOutcome(app.CauseStopped, "", jobRecord{Started: tt.started, Ended: tt.ended}, &tracked{startedAt: tt.seen})
 		if !o.StartedAt.Equal(tt.wantStart) || !o.EndedAt.Equal(tt.wantEnd) {
 			t.Errorf("%s: from %v to %v, want from %v to %v", name, o.StartedAt, o.EndedAt, tt.wantStart, tt.wantEnd)
 		}

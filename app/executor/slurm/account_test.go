@@ -11,8 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// secretary is a stand-in for sacct that knows no job and notes the names it is
-// asked for.
+// secretary is a stand-in for sacct that knows no job and records the queried names.
 func secretary(t *testing.T) (v snapshot, asked func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,15 +40,15 @@ func TestAccountingIsAskedOnceForAName(t *testing.T) {
 	must.Equal(t, "asked for", asked(), "molrun-token")
 }
 
-// TestAccountingIsAskedForTasksThatSqueueHadTimeToShow has one task that squeue does
-// not show, one that was submitted after squeue was asked, and one never submitted.
+// TestAccountingIsAskedForTasksThatSqueueHadTimeToShow has one task that squeue does not
+// list, one submitted after squeue was called, and one never submitted.
 func TestAccountingIsAskedForTasksThatSqueueHadTimeToShow(t *testing.T) {
 	v, asked := secretary(t)
 	v.at = time.Now().Add(-time.Second)
 	v.tracked = tracker{
-		"gone": {row: JobRow{Name: "molrun-gone"}, found: true},
-		"new":  {row: JobRow{Name: "molrun-new"}, found: true},
-		"none": {row: JobRow{Name: "molrun-none"}},
+		"gone": {row: TaskID{Name: "molrun-gone"}, found: true},
+		"new":  {row: TaskID{Name: "molrun-new"}, found: true},
+		"none": {row: TaskID{Name: "molrun-none"}},
 	}
 	e := &Executor{snapshot: v, submissions: newSubmissions(), lists: &lists{dir: t.TempDir(), prefix: "molrun"}}
 	e.submissions.recordSubmission("molrun-new", "")

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// association is what accounting says of this user in an account.
+// association is this user's association with an account in Slurm's accounting.
 type association struct {
 	User, Account string
 	Exists        bool
-	MaxSubmit     int // jobs at once, by the limits of both; 0: no limit
+	MaxSubmit     int // jobs at once, by the limits of both; 0 means no limit
 }
 
-// Association asks sacctmgr for this user's association with an account, by default
-// the user's own. It looks at no account above.
+// Association queries sacctmgr for this user's association with an account, by default
+// the user's default account. It ignores parent accounts.
 func (c *client) Association(ctx context.Context, cluster, account string) (a association, err error) {
 	me, err := user.Current()
 	if err != nil {
@@ -40,7 +40,8 @@ func (c *client) Association(ctx context.Context, cluster, account string) (a as
 	return a.parseAssociation(text), nil
 }
 
-// parseAssociation reads a line for the account, whose user is empty, and one for each user.
+// parseAssociation parses one line for the account, whose user is empty, and one for each
+// user.
 func (a association) parseAssociation(text string) association {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSpace(line), "|")
@@ -49,7 +50,7 @@ func (a association) parseAssociation(text string) association {
 		}
 		limits := fields[1:]
 		if fields[0] == "" {
-			limits = fields[1:2] // the other holds for users without their own
+			limits = fields[1:2] // the second limit is the default for users without their own
 		}
 		a.Exists = a.Exists || fields[0] != ""
 		for _, limit := range limits {

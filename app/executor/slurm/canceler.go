@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// gatherCancels is how long requests are gathered.
+// gatherCancels is how long requests are collected.
 const gatherCancels = 50 * time.Millisecond
 
-// canceler gathers requests to cancel jobs, so that one look at Slurm's queue and
-// few calls of scancel do for many.
+// canceler collects requests to cancel jobs, so that one query of Slurm's queue and a few
+// calls of scancel serve many requests.
 type canceler struct {
 	requests chan cancelRequest
 	ended    chan struct{}
@@ -20,7 +20,7 @@ type cancelRequest struct {
 	how cancelManner
 }
 
-// cancel cancels jobs, all in the same manner.
+// cancel cancels jobs in the given manner.
 type cancel func(ctx context.Context, how cancelManner, jobs []jobRecord)
 
 func newCanceler() *canceler {
@@ -39,8 +39,8 @@ func (c *canceler) requestEnd(ctx context.Context, job jobRecord, how cancelMann
 	}
 }
 
-// tryAdd is like add, but drops the request while there are many. The caller
-// repeats it.
+// tryAdd is like requestEnd, but drops the request when the queue of requests is full.
+// The caller repeats it.
 func (c *canceler) tryAdd(job jobRecord, how cancelManner) {
 	select {
 	case c.requests <- cancelRequest{job, how}:
@@ -48,7 +48,7 @@ func (c *canceler) tryAdd(job jobRecord, how cancelManner) {
 	}
 }
 
-// cancelUntilDone cancels jobs until ctx ends.
+// cancelUntilDone processes requests until ctx ends.
 func (c *canceler) cancelUntilDone(ctx context.Context, cancel cancel) {
 	defer close(c.ended)
 	for {
@@ -61,8 +61,8 @@ func (c *canceler) cancelUntilDone(ctx context.Context, cancel cancel) {
 	}
 }
 
-// gather collects the requests of a short while. Of two for one job the stronger
-// counts.
+// gather collects requests for a short while. For two requests for one job, the stronger
+// manner wins.
 func (c *canceler) gather(ctx context.Context, first cancelRequest) map[jobKey]cancelRequest {
 	requested := map[jobKey]cancelRequest{keyOf(first.job): first}
 	timer := time.NewTimer(gatherCancels)

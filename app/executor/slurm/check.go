@@ -12,25 +12,25 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// Finding is one result of Check: what it found and, where that is not fine, what
-// to do.
+// Finding is one result of CheckCluster: the observation and, if there is a problem, how
+// to fix it.
 type Finding struct {
 	Grade Grade
 	Text  string
 }
 
-// Grade says how good a finding is.
+// Grade is the severity of a finding.
 type Grade int
 
 // The grades.
 const (
 	Fine     Grade = iota
 	Doubtful       // jobs run, but not as well or as long as they could
-	Wrong          // jobs don't run
+	Wrong          // jobs do not run
 )
 
-// CheckCluster checks whether jobs can run on the cluster, with a short job at the first
-// placement. It needs no Executor and disturbs none.
+// CheckCluster checks whether jobs can run on the cluster, with a short test job at the
+// first placement. It needs no Executor and does not disturb a running one.
 func CheckCluster(ctx context.Context, o Options, places ...placement.Placement) []Finding {
 	o = o.withDefaults()
 	if err := o.valid(); err != nil {
@@ -52,7 +52,7 @@ func CheckCluster(ctx context.Context, o Options, places ...placement.Placement)
 	return c.found
 }
 
-// checkup is one check of the cluster.
+// checkup is the state of one CheckCluster call.
 type checkup struct {
 	options Options
 	client  *client
@@ -63,7 +63,7 @@ func (c *checkup) addFinding(g Grade, format string, args ...any) {
 	c.found = append(c.found, Finding{g, fmt.Sprintf(format, args...)})
 }
 
-// failed reports whether jobs can't run, as far as is known.
+// failed reports whether jobs are known not to run.
 func (c *checkup) failed() bool {
 	return slices.ContainsFunc(c.found, func(f Finding) bool { return f.Grade == Wrong })
 }
@@ -76,38 +76,38 @@ func (c *checkup) commands() {
 		}
 	}
 	if missing != nil {
-		c.addFinding(Wrong, "%s has no %s; install Slurm's commands, or name their folder by the setting slurm.path", c.options.Path, strings.Join(missing, ", "))
+		c.addFinding(Wrong, "%s has no %s; install Slurm's commands, or set slurm.path to their folder", c.options.Path, strings.Join(missing, ", "))
 	}
 }
 
-// controller checks that the controller answers. The commands wait ten seconds
-// for one that is down.
+// controller checks that the controller responds. Slurm's commands wait ten seconds for a
+// controller that is down.
 func (c *checkup) controller(ctx context.Context) {
 	text, err := c.client.Ping(ctx)
 	switch {
 	case err != nil:
-		c.addFinding(Wrong, "the controller does not answer (%v); look at slurmctld and munge, or name the right slurm.conf by the setting slurm.conf; jobs in Slurm go on meanwhile", err)
+		c.addFinding(Wrong, "the controller does not respond (%v); check slurmctld and munge, or set slurm.conf to the right file; jobs in Slurm keep running", err)
 		return
 	case !strings.Contains(text, "UP"):
-		c.addFinding(Wrong, "the controller is down (%s); start slurmctld; jobs in Slurm go on meanwhile", strings.TrimSpace(text))
+		c.addFinding(Wrong, "the controller is down (%s); start slurmctld; jobs in Slurm keep running", strings.TrimSpace(text))
 		return
 	}
 	version := "of an unknown version"
 	if v, err := c.client.Version(ctx); err == nil {
 		version = v
 	}
-	c.addFinding(Fine, "the controller answers; its commands are %s", version)
+	c.addFinding(Fine, "the controller responds; Slurm commands: %s", version)
 }
 
-// settings checks the limits on jobs, and how long Slurm remembers them.
+// settings checks the limits on jobs, and how long Slurm remembers finished jobs.
 func (c *checkup) settings(ctx context.Context) {
 	settings, err := c.client.Settings(ctx)
 	if err != nil {
-		c.addFinding(Doubtful, "the controller does not tell its settings: %v", err)
+		c.addFinding(Doubtful, "could not read the controller's settings: %v", err)
 		return
 	}
 	if most, ok := leadingNumber(settings["MaxJobCount"]); ok && most <= c.options.MaxTasks {
-		c.addFinding(Doubtful, "the cluster holds %d jobs of all users (MaxJobCount), so slurm.max_jobs = %d can be in others' way; lower it", most, c.options.MaxTasks)
+		c.addFinding(Doubtful, "the cluster is limited to %d jobs in total (MaxJobCount), so slurm.max_jobs = %d can block other users; lower it", most, c.options.MaxTasks)
 	}
 	if !strings.HasSuffix(settings["AccountingStorageType"], "none") {
 		return
@@ -121,8 +121,8 @@ func (c *checkup) settings(ctx context.Context) {
 	c.addFinding(Doubtful, "there is no accounting (slurmdbd): what ends while molrun is down for more than %d s (MinJobAge) counts as lost where its files don't tell the end", age)
 }
 
-// accounts checks that the accounts of the placements may be used and take as many
-// jobs as are configured, if slurmctld enforces that.
+// accounts checks that the accounts of the placements can be used and accept as many jobs
+// as configured, if slurmctld enforces associations.
 func (c *checkup) accounts(ctx context.Context, places []placement.Placement) {
 	settings, err := c.client.Settings(ctx)
 	enforced := settings["AccountingStorageEnforce"]
@@ -138,13 +138,13 @@ func (c *checkup) accounts(ctx context.Context, places []placement.Placement) {
 		a, err := c.client.Association(ctx, settings["ClusterName"], p.Account)
 		switch {
 		case err != nil:
-			c.addFinding(Doubtful, "accounting does not tell the limits of the account: %v", err)
+			c.addFinding(Doubtful, "could not read the account's limits from accounting: %v", err)
 		case !a.Exists:
 			name := cmp.Or(a.Account, "NAME")
-			c.addFinding(Wrong, "the user %s has no association with the account %s, so Slurm refuses its jobs; add it: sacctmgr add user %s account=%s cluster=%s",
+			c.addFinding(Wrong, "user %s has no association with account %s, so Slurm rejects its jobs; add one: sacctmgr add user %s account=%s cluster=%s",
 				a.User, name, a.User, name, settings["ClusterName"])
 		case strings.Contains(enforced, "limits") && a.MaxSubmit > 0 && a.MaxSubmit < c.options.MaxTasks:
-			c.addFinding(Doubtful, "the user %s may have %d jobs at once in the account %s (MaxSubmitJobs, GrpSubmitJobs), so slurm.max_jobs = %d is more than Slurm takes; lower it, or have the limit raised",
+			c.addFinding(Doubtful, "user %s is limited to %d jobs at once in account %s (MaxSubmitJobs, GrpSubmitJobs), less than slurm.max_jobs = %d; lower it, or have the limit raised",
 				a.User, a.MaxSubmit, a.Account, c.options.MaxTasks)
 		}
 	}
@@ -154,7 +154,7 @@ func (c *checkup) accounts(ctx context.Context, places []placement.Placement) {
 func (c *checkup) partitions(ctx context.Context, places []placement.Placement) {
 	known, err := c.client.Partitions(ctx)
 	if err != nil {
-		c.addFinding(Doubtful, "the controller does not tell its partitions: %v", err)
+		c.addFinding(Doubtful, "could not read the controller's partitions: %v", err)
 		return
 	}
 	for _, p := range places {
@@ -163,20 +163,20 @@ func (c *checkup) partitions(ctx context.Context, places []placement.Placement) 
 				continue
 			}
 			if name == "" {
-				c.addFinding(Wrong, "the cluster has no default partition; name one by the setting slurm.partition")
+				c.addFinding(Wrong, "the cluster has no default partition; set slurm.partition")
 			} else {
-				c.addFinding(Wrong, "there is no partition %s; sinfo lists those that are", name)
+				c.addFinding(Wrong, "there is no partition %s; run sinfo to list partitions", name)
 			}
 		}
 	}
 }
 
-// runProbe runs a job that reads a file written here and writes one that is read
+// runProbe runs a test job that reads a file written here, and writes one to be read
 // here.
 func (c *checkup) runProbe(ctx context.Context, place placement.Placement) {
 	dir, err := os.MkdirTemp(c.options.SharedDir, ".probe-")
 	if err != nil {
-		c.addFinding(Wrong, "the shared folder can't be written to: %v", err)
+		c.addFinding(Wrong, "the shared folder is not writable: %v", err)
 		return
 	}
 	defer os.RemoveAll(dir)

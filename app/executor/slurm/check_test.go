@@ -16,7 +16,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// findings returns the findings of Check, a line each.
+// findings returns the findings of CheckCluster, one per line.
 func (w *world) findings(places ...placement.Placement) (text string, worst slurm.Grade) {
 	w.Helper()
 	var lines []string
@@ -37,7 +37,7 @@ func (w *world) finds(worst slurm.Grade, want string, places ...placement.Placem
 
 func TestCheckUsesSharedDirectoryFromBothSides(t *testing.T) {
 	w := newWorld(t)
-	w.finds(slurm.Fine, "read what was written here", placement.Placement{Partition: "main"})
+	w.finds(slurm.Fine, "exchanged files with this machine", placement.Placement{Partition: "main"})
 	left, err := filepath.Glob(filepath.Join(w.options.SharedDir, ".probe-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left in the directory: %v, %v", left, err)
@@ -54,12 +54,12 @@ func TestCheckNamesTheProblem(t *testing.T) {
 		plant func(*world)
 	}{
 		{"no commands", slurm.Wrong, "has no sbatch, squeue", placement.Placement{}, func(w *world) { w.options.Path = w.options.SharedDir }},
-		{"no such slurm.conf", slurm.Wrong, "the controller does not answer", placement.Placement{}, func(w *world) {
+		{"no such slurm.conf", slurm.Wrong, "the controller does not respond", placement.Placement{}, func(w *world) {
 			w.options.SlurmConf = filepath.Join(w.options.SharedDir, "slurm.conf")
 		}},
 		{"no such partition", slurm.Wrong, "there is no partition nowhere", placement.Placement{Partition: "main,nowhere"}, func(*world) {}},
-		{"nodes of a kind that there is not", slurm.Wrong, "can't be submitted", placement.Placement{Constraint: "nowhere"}, func(*world) {}},
-		{"no shared folder", slurm.Wrong, "can't be written to", placement.Placement{}, func(w *world) {
+		{"nodes of a kind that there is not", slurm.Wrong, "could not submit the test job", placement.Placement{Constraint: "nowhere"}, func(*world) {}},
+		{"no shared folder", slurm.Wrong, "the shared folder is not writable", placement.Placement{}, func(w *world) {
 			w.options.SharedDir = filepath.Join(w.options.SharedDir, "absent")
 		}},
 		{"more jobs than the cluster holds", slurm.Doubtful, "(MaxJobCount)", placement.Placement{}, func(w *world) { w.options.MaxTasks = 20000 }},
@@ -83,14 +83,14 @@ func TestCheckNamesTheProblem(t *testing.T) {
 	}
 }
 
-// TestCheckSparesAJobThatGotTheNumberOfItsOwn makes sbatch print the ID of a foreign
-// job, as after a crash of the controller.
+// TestCheckSparesAJobThatGotTheNumberOfItsOwn makes sbatch print the ID of a foreign job,
+// as after a crash of the controller.
 func TestCheckSparesAJobThatGotTheNumberOfItsOwn(t *testing.T) {
 	w := newWorld(t)
 	other := w.other()
 	w.standIn("sbatch", `[ "$1" = --version ] && exec "$real" "$@"; cat >/dev/null; echo `+other)
 	ends := w.standIn("scancel", `"$real" "$@"; code=$?; echo >>"$calls"; exit $code`)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // for the job's answer
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // limits the wait for the test job's answer
 	defer cancel()
 	slurm.CheckCluster(ctx, w.options)
 	if w.lines(ends) == 0 {

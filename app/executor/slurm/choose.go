@@ -12,11 +12,11 @@ import (
 	"molrun/app/task"
 )
 
-// choose finds the job of a task among those with its row. There is only one,
-// unless a submission whose answer was lost was repeated and both succeeded. Then
-// the one that claimed the attempt counts, before that the oldest. The others are
-// cancelled while they are queued; one that starts finds the claim. False says
-// that Slurm does not know the job that counts.
+// choose selects the Slurm job of a task among those with its row. There is only one,
+// unless a submission with unknown result was repeated and both succeeded. Then the valid
+// job is the one that claimed the attempt or, before there is a claim, the oldest. The
+// others are canceled while they are queued; one that starts finds the claim. The result
+// is false if Slurm does not know the valid job.
 func (e *Executor) choose(t app.Task, k *tracked) (jobRecord, bool, error) {
 	records := e.snapshot.records[k.row]
 	switch {
@@ -39,11 +39,11 @@ func (e *Executor) choose(t app.Task, k *tracked) (jobRecord, bool, error) {
 	return counts, known, nil
 }
 
-// turnedAway reports whether the job found that another had claimed the attempt.
+// turnedAway reports whether the job exited because another had claimed the attempt.
 func turnedAway(r jobRecord) bool { return r.Kind().Over() && r.Code == exitClaimed }
 
-// pick returns the job that counts. If the claimant is unknown, it may be any job
-// that was not turned away.
+// pick returns the valid job. If the claimant is unknown, it can be any job that was not
+// turned away.
 func pick(records []jobRecord, claimant string, isClaimed bool) (jobRecord, bool) {
 	records = slices.SortedFunc(slices.Values(records), func(a, b jobRecord) int {
 		if a.Older(b) {
@@ -64,8 +64,8 @@ func pick(records []jobRecord, claimant string, isClaimed bool) (jobRecord, bool
 	return records[0], true
 }
 
-// claimed returns the job that claimed an attempt. id is "" if the job died before
-// it could record it.
+// claimed returns the ID of the Slurm job that claimed an attempt; "" if the job died
+// before it could record its ID.
 func claimed(dir string) (id string, ok bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, task.ClaimDir, "job"))
 	if err == nil {

@@ -12,12 +12,12 @@ import (
 
 // TestJobThatClaimedTheAttemptCounts has a task that was submitted twice.
 func TestJobThatClaimedTheAttemptCounts(t *testing.T) {
-	row := JobRow{Name: "molrun-token"}
+	row := TaskID{Name: "molrun-token"}
 	for name, tt := range map[string]struct {
-		claimant  string // "": nobody claimed the attempt
+		claimant  string // "" if no job claimed the attempt
 		first     string // state of the older job
-		want      string // number of the job that counts, "" if Slurm does not know it
-		cancelled string // number of the job that is cancelled
+		want      string // ID of the valid job, "" if Slurm does not know it
+		cancelled string // ID of the canceled job
 	}{
 		"both wait":                        {"", "PENDING", "8", "9"},
 		"the older claimed it":             {"8", "RUNNING", "8", "9"},
@@ -30,8 +30,8 @@ func TestJobThatClaimedTheAttemptCounts(t *testing.T) {
 				claim(t, dir, tt.claimant)
 			}
 			e := &Executor{options: Options{Log: func(string, ...any) {}}, canceler: newCanceler()}
-			e.snapshot.records = map[JobRow][]jobRecord{row: {
-				{JobRow: row, ID: "9", State: "PENDING"}, {JobRow: row, ID: "8", State: tt.first},
+			e.snapshot.records = map[TaskID][]jobRecord{row: {
+				{TaskID: row, ID: "9", State: "PENDING"}, {TaskID: row, ID: "8", State: tt.first},
 			}}
 			r, known, err := e.choose(app.Task{Dir: dir}, &tracked{row: row, found: true})
 			if err != nil || r.ID != tt.want || known != (tt.want != "") {

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// submitsAtOnce is how many sbatch may run at once. Each other command runs
-// alone.
+// submitsAtOnce is how many sbatch processes can run at once. Of every other command,
+// only one runs at a time.
 const submitsAtOnce = 4
 
-// errNoCommand says that a command of Slurm is not installed.
+// errNoCommand means that a Slurm command is not installed.
 var errNoCommand = errors.New("not found")
 
-// client runs the commands of Slurm. They get an environment of their own:
-// variables such as SBATCH_EXPORT or SQUEUE_FORMAT would change what they do,
-// and nothing of this process may reach a job.
+// client runs Slurm's commands. They get a clean environment: variables such as
+// SBATCH_EXPORT or SQUEUE_FORMAT would change their behavior, and nothing of this process
+// must leak into a job.
 type client struct {
 	options Options
 	env     []string
@@ -33,13 +33,13 @@ type client struct {
 	settings siteSettings
 }
 
-// Commands are the commands of Slurm that a client needs.
+// Commands are the Slurm commands that a client needs.
 var Commands = []string{"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo"}
 
-// accountManager lists accounts. A client does without it.
+// accountManager lists accounts. It is optional.
 const accountManager = "sacctmgr"
 
-// newClient returns a client, of whose options all have to be set. It runs nothing yet.
+// newClient returns a client; all fields of o must be set. It runs no command yet.
 func newClient(o Options) *client {
 	env := []string{
 		"PATH=" + o.Path, "LC_ALL=C",
@@ -63,8 +63,8 @@ func newClient(o Options) *client {
 // commandFailure is the failure of a command.
 type commandFailure struct {
 	Command string
-	Said    string // on stderr
-	Exited  bool   // it ended by itself
+	Said    string // its stderr
+	Exited  bool   // it exited on its own
 	Err     error
 }
 
@@ -75,11 +75,9 @@ func (f *commandFailure) Error() string {
 	return f.Command + ": " + f.Err.Error()
 }
 
-// Unwrap returns the cause.
 func (f *commandFailure) Unwrap() error { return f.Err }
 
-// lastLine returns the last line that a command printed, without the command's
-// name.
+// lastLine returns the last line of a command's output, without the command's name.
 func lastLine(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	line := lines[len(lines)-1]
@@ -89,7 +87,7 @@ func lastLine(said string) string {
 	return strings.ToValidUTF8(strings.TrimSpace(line), "")
 }
 
-// runCommand runs a command to its end once a slot is free, and returns its output.
+// runCommand runs a command to completion once a slot is free, and returns its output.
 func (c *client) runCommand(ctx context.Context, stdin, name string, args ...string) (string, error) {
 	out, err := c.runInSlot(ctx, stdin, name, args)
 	if (name == "squeue" || name == "sinfo") && ctx.Err() == nil {
@@ -108,7 +106,7 @@ func (c *client) runInSlot(ctx context.Context, stdin, name string, args []strin
 	defer func() { <-slot }()
 	begin := time.Now()
 	out, err := c.execute(ctx, stdin, name, args)
-	if c.options.Ran != nil && !errors.Is(err, context.Canceled) { // by us
+	if c.options.Ran != nil && !errors.Is(err, context.Canceled) { // canceled by us
 		c.options.Ran(name, time.Since(begin), err)
 	}
 	return out, err
@@ -136,7 +134,7 @@ func (c *client) execute(ctx context.Context, stdin, name string, args []string)
 	return out.String(), nil
 }
 
-// commandPath returns the path of a command. The PATH of this process does not matter.
+// commandPath returns the path of a command. It ignores the PATH of this process.
 func (c *client) commandPath(name string) (string, error) {
 	for _, dir := range filepath.SplitList(c.options.Path) {
 		file := filepath.Join(dir, name)

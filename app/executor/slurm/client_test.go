@@ -12,8 +12,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// clientWithScript returns a client whose command of that name is a script. The file calls
-// gets a line for each call.
+// clientWithScript returns a client with a script in place of one command. The script
+// appends a line to the file calls for each call.
 func clientWithScript(t *testing.T, command, script string) (c *client, calls string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestSubmissionNeedsTheNumberOfAJob(t *testing.T) {
 func TestSubmissionOfATaskIsItsArray(t *testing.T) {
 	for want, r := range map[string]jobRecord{
 		"5": {ID: "5"},
-		"7": {ID: "9", Array: "7", JobRow: JobRow{Index: 1}},
+		"7": {ID: "9", Array: "7", TaskID: TaskID{Index: 1}},
 	} {
 		must.Equal(t, fmt.Sprintf("%+v", r), r.Submission(), want)
 	}
@@ -50,8 +50,8 @@ func TestFailureTellsTheLastLine(t *testing.T) {
 	}
 }
 
-// TestSettingsAreAskedForOnce counts the calls of scontrol: what it said is kept, and
-// so is that it failed.
+// TestSettingsAreAskedForOnce counts the calls of scontrol: both its output and its
+// failure are cached.
 func TestSettingsAreAskedForOnce(t *testing.T) {
 	for script, fails := range map[string]bool{"echo 'MaxArraySize = 11'": false, "exit 1": true} {
 		c, calls := clientWithScript(t, "scontrol", script)
@@ -118,7 +118,7 @@ func TestCommandsAreToldWithTheirTimes(t *testing.T) {
 	}
 	c, _ := clientWithScript(t, "sbatch", "sleep 60")
 	c.options.Ran = func(command string, _ time.Duration, err error) {
-		t.Errorf("told of %s that was cut off: %v", command, err)
+		t.Errorf("reported %s that was canceled: %v", command, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// Submit has sbatch submit a script and returns the job's number.
+// Submit submits a script with sbatch and returns the job ID.
 func (c *client) Submit(ctx context.Context, script string, args ...string) (id string, err error) {
 	out, err := c.runCommand(ctx, script, "sbatch", args...)
 	if err != nil {
 		return "", err
 	}
-	id, _, _ = strings.Cut(strings.TrimSpace(out), ";") // the name of the cluster may follow
+	id, _, _ = strings.Cut(strings.TrimSpace(out), ";") // the cluster's name may follow
 	if !isNumber(id) {
-		return "", fmt.Errorf("sbatch: it printed %.80q, which is no number of a job", out)
+		return "", fmt.Errorf("sbatch: printed %.80q, which is not a job ID", out)
 	}
 	return id, nil
 }
 
-// Queue asks squeue for all of this user's jobs whose names begin with prefix.
+// Queue lists with squeue all of this user's jobs whose names begin with prefix.
 func (c *client) Queue(ctx context.Context, prefix string) ([]jobRecord, error) {
 	out, err := c.runCommand(ctx, "", "squeue", "--noheader", "--states=all", "--array",
 		"--user="+strconv.Itoa(os.Getuid()), "-O", queueFormat)
 	return parseQueue(out, prefix), err
 }
 
-// errNoAccounting says that the cluster has no accounting.
+// errNoAccounting means that the cluster has no accounting.
 var errNoAccounting = errors.New("the cluster has no accounting")
 
-// Account asks sacct for jobs of these names that were submitted since then.
+// Account lists with sacct the jobs of these names submitted since then.
 func (c *client) Account(ctx context.Context, prefix string, since time.Time, names []string) ([]jobRecord, error) {
 	hours := int(time.Since(since)/time.Hour) + 24
 	out, err := c.runCommand(ctx, "", "sacct", "-X", "-n", "-P",
@@ -44,23 +44,23 @@ func (c *client) Account(ctx context.Context, prefix string, since time.Time, na
 	return parseAccount(out, prefix), err
 }
 
-// cancelManner is how a job is cancelled.
+// cancelManner is how a job is canceled.
 type cancelManner int
 
-// The manners, from the weakest to the strongest.
+// The manners, from weakest to strongest.
 const (
-	cancelIfQueued  cancelManner = iota // only a job that is still queued
+	cancelIfQueued  cancelManner = iota // only if the job is still queued
 	cancelTerminate                     // signal the batch script, which ends the program gracefully
-	cancelEnd                           // by Slurm; at once for a queued job
+	cancelEnd                           // end by Slurm; immediate for a queued job
 )
 
-// Cancel calls scancel for jobs of this user that have this name, and of these only
-// for those with the given numbers, if there are any. scancel compares the name with
-// that of each job right before it ends it. The name is "" if it must not: scancel
-// takes one waiting task of an array for all of them as soon as it compares anything.
+// Cancel calls scancel for this user's jobs with this name and, if targets is not empty,
+// only for those with these IDs. scancel compares each job's name right before it cancels
+// the job. name must be "" to cancel single waiting tasks of an array: as soon as scancel
+// compares anything, it treats one waiting task of an array as all of them.
 //
-// It fails for one of many jobs and succeeds for jobs that do not exist, so its
-// result says nothing about them.
+// scancel fails if one of many jobs fails, and succeeds for jobs that do not exist, so
+// its result says nothing about single jobs.
 func (c *client) Cancel(ctx context.Context, how cancelManner, name string, targets []string) error {
 	var args []string
 	if name != "" {
@@ -76,24 +76,24 @@ func (c *client) Cancel(ctx context.Context, how cancelManner, name string, targ
 	return err
 }
 
-// Ping asks whether the controller is up, and returns its message.
+// Ping queries whether the controller is up, and returns the output.
 func (c *client) Ping(ctx context.Context) (answer string, err error) {
 	return c.runCommand(ctx, "", "scontrol", "ping")
 }
 
-// Version returns the version of the commands.
+// Version returns the version of Slurm's commands.
 func (c *client) Version(ctx context.Context) (string, error) {
 	text, err := c.runCommand(ctx, "", "sbatch", "--version")
 	return strings.TrimSpace(text), err
 }
 
-// State returns the state, the reason and the node of the only job with this name.
+// State returns the state, reason and node of the only job with this name.
 func (c *client) State(ctx context.Context, name string) (state, reason, node string, err error) {
 	text, err := c.runCommand(ctx, "", "squeue", "--noheader", "--states=all", "--name="+name, "--format=%T|%r|%N")
 	state, rest, _ := strings.Cut(strings.TrimSpace(text), "|")
 	reason, node, _ = strings.Cut(rest, "|")
 	if err == nil && state == "" {
-		err = errors.New("squeue does not show it")
+		err = errors.New("squeue does not list it")
 	}
 	return state, reason, node, err
 }

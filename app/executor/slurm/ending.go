@@ -11,38 +11,38 @@ import (
 	"molrun/app/task"
 )
 
-// ending is all that is known about how a task ended.
+// ending is everything known about how a task ended.
 type ending struct {
 	jobRecord
-	outcome *app.Outcome // nil: it left none
+	outcome *app.Outcome // nil if the task left none
 	stopped bool         // we stopped it
-	refused string       // why we gave it up
+	refused string       // why we abandoned it
 	needs   placement.Resources
-	words   string // last line of the log of the process that ran it
-	pilot   bool   // it is the process of a pilot, which leaves no outcome
+	logLine string // last line of the log of the process that ran it
+	worker  bool   // it is the process of a worker, which leaves no outcome
 	tracked *tracked
 }
 
-// foreign reports whether another user cancelled the job in Slurm.
-func (d ending) foreign() bool {
+// canceledByOther reports whether another user canceled the job in Slurm.
+func (d ending) canceledByOther() bool {
 	return d.Kind() == kindCancelled && !d.stopped && d.refused == ""
 }
 
-// status decides. Slurm says that the task has ended and whether Slurm ended it;
-// otherwise the outcome says how.
+// status determines the status. Slurm reports that the task has ended and whether Slurm
+// ended it; otherwise the outcome decides.
 func (d ending) status() app.TaskStatus {
 	switch d.Kind() {
 	case kindTimedOut:
 		return d.failed(app.CauseTimeout, "Slurm ended the job at its time limit.")
 	case kindOutOfMemory:
-		return d.failed(app.CauseMemory, fmt.Sprintf("The job used more than the %s of memory that it asked the cluster for.", unit.Bytes(d.needs.MemoryBytes)))
+		return d.failed(app.CauseMemory, fmt.Sprintf("The job exceeded its %s of requested memory.", unit.Bytes(d.needs.MemoryBytes)))
 	case kindCancelled:
 		return d.cancelled()
 	}
 	if d.outcome != nil && (d.Kind() != kindBroken || d.outcome.Cause != app.CauseInterrupted) {
 		return ended(d.outcome)
 	}
-	return d.without()
+	return d.statusWithoutOutcome()
 }
 
 func (d ending) cancelled() app.TaskStatus {
@@ -62,45 +62,45 @@ func (d ending) cancelled() app.TaskStatus {
 	return d.failed(app.CauseStopped, fmt.Sprintf("The job was cancelled in Slurm%s%s.", by, on))
 }
 
-// without decides where there is no reliable outcome.
-func (d ending) without() app.TaskStatus {
+// noAccounting determines the status if there is no reliable outcome.
+func (d ending) statusWithoutOutcome() app.TaskStatus {
 	switch {
 	case d.Kind() == kindBroken:
-		return d.lost(d.breakage())
+		return d.lost(d.failureReason())
 	case d.Signal == int(syscall.SIGKILL):
-		s := d.failed(app.CauseSignal, fmt.Sprintf("Slurm killed the job on node %s, most likely since it used more than the %s of memory that it asked for.",
+		s := d.failed(app.CauseSignal, fmt.Sprintf("Slurm killed the job on node %s, most likely because it exceeded its %s of requested memory.",
 			d.Node, unit.Bytes(d.needs.MemoryBytes)))
 		s.Outcome.Signal = "SIGKILL"
 		return s
 	case d.Code == exitNoDir:
-		return d.lost(fmt.Sprintf("node %s does not see the folder that is shared with the cluster", d.Node))
+		return d.lost(fmt.Sprintf("node %s can't access the folder shared with the cluster", d.Node))
 	case d.Code == exitClaimed:
 		return d.lost("its job was requeued in Slurm, or its process died before it began")
-	case d.pilot:
-		return d.lost(fmt.Sprintf("Slurm job %s, which ran rows of its batch, ended on node %s (%s)", d.Target(), d.Node, d.said()))
-	case d.words != "":
-		return d.lost(fmt.Sprintf("the task left no outcome on node %s: %s", d.Node, d.words))
+	case d.worker:
+		return d.lost(fmt.Sprintf("Slurm job %s, which ran jobs of its batch, ended on node %s (%s)", d.Target(), d.Node, d.stateText()))
+	case d.logLine != "":
+		return d.lost(fmt.Sprintf("the task left no outcome on node %s: %s", d.Node, d.logLine))
 	}
-	return d.lost(fmt.Sprintf("the task left no outcome on node %s; Slurm says %s, exit code %d, signal %d", d.Node, d.said(), d.Code, d.Signal))
+	return d.lost(fmt.Sprintf("the task left no outcome on node %s; Slurm reports %s, exit code %d, signal %d", d.Node, d.stateText(), d.Code, d.Signal))
 }
 
-func (d ending) breakage() string {
+func (d ending) failureReason() string {
 	switch d.State {
 	case "NODE_FAIL":
-		return fmt.Sprintf("its node %s failed (%s)", d.Node, d.said())
+		return fmt.Sprintf("its node %s failed (%s)", d.Node, d.stateText())
 	case "PREEMPTED":
-		return fmt.Sprintf("a job of higher priority took its place in Slurm on node %s (%s)", d.Node, d.said())
+		return fmt.Sprintf("preempted in Slurm on node %s (%s)", d.Node, d.stateText())
 	}
-	return fmt.Sprintf("Slurm could not run it on node %s (%s)", d.Node, d.said())
+	return fmt.Sprintf("Slurm could not run it on node %s (%s)", d.Node, d.stateText())
 }
 
 func (d ending) lost(why string) app.TaskStatus {
 	return app.TaskStatus{State: app.TaskLost, Reason: why, StartedAt: d.tracked.startedAt}
 }
 
-// failed returns an end that Slurm decided. It keeps what the task measured.
+// failed returns an end decided by Slurm. It keeps the task's measurements.
 func (d ending) failed(cause app.Cause, message string) app.TaskStatus {
-	o := made(cause, message, d.jobRecord, d.tracked)
+	o := newOutcome(cause, message, d.jobRecord, d.tracked)
 	if d.outcome != nil {
 		whole := *d.outcome
 		whole.Cause, whole.Message = cause, message
@@ -109,8 +109,8 @@ func (d ending) failed(cause app.Cause, message string) app.TaskStatus {
 	return app.TaskStatus{State: app.TaskEnded, StartedAt: o.StartedAt, Outcome: o}
 }
 
-// made returns the outcome of a task that left none.
-func made(cause app.Cause, message string, r jobRecord, k *tracked) *app.Outcome {
+// newOutcome returns an outcome for a task that left none.
+func newOutcome(cause app.Cause, message string, r jobRecord, k *tracked) *app.Outcome {
 	o := &app.Outcome{Protocol: task.Protocol, Cause: cause, Message: message}
 	if o.StartedAt = k.startedAt; o.StartedAt.IsZero() && !r.Ended.Before(r.Started) {
 		o.StartedAt = r.Started
@@ -121,7 +121,7 @@ func made(cause app.Cause, message string, r jobRecord, k *tracked) *app.Outcome
 	return o
 }
 
-// userName names a user of the cluster.
+// userName returns a user of the cluster for messages.
 func userName(uid string) string {
 	if u, err := user.LookupId(uid); err == nil {
 		return fmt.Sprintf("the user %s (%s)", u.Username, uid)

@@ -14,7 +14,7 @@ import (
 // TestEndings combines Slurm's record of a job with the task's outcome.
 func TestEndings(t *testing.T) {
 	outcome := func(c app.Cause) *app.Outcome { return &app.Outcome{Cause: c, CPUSeconds: 7} }
-	const lost = "" // as a cause
+	const lost = "" // as a cause: the task is lost
 	tests := []struct {
 		name string
 		ending
@@ -25,15 +25,15 @@ func TestEndings(t *testing.T) {
 		{"the outcome reports a failure", ending{jobRecord: jobRecord{State: "COMPLETED"}, outcome: outcome(app.CauseExit)}, app.CauseExit, ""},
 		{"orderly shutdown of the machine", ending{jobRecord: jobRecord{State: "COMPLETED"}, outcome: outcome(app.CauseInterrupted)}, app.CauseInterrupted, ""},
 		{"no outcome", ending{jobRecord: jobRecord{State: "COMPLETED", Node: "n1"}}, lost, "on node n1"},
-		{"its last log line", ending{jobRecord: jobRecord{State: "FAILED", Code: 1}, words: "the disk is full"}, lost, "the disk is full"},
+		{"its last log line", ending{jobRecord: jobRecord{State: "FAILED", Code: 1}, logLine: "the disk is full"}, lost, "the disk is full"},
 		{"killed", ending{jobRecord: jobRecord{State: "FAILED", Signal: 9}}, app.CauseSignal, "memory"},
-		{"no shared directory", ending{jobRecord: jobRecord{State: "FAILED", Code: 75, Node: "n1"}}, lost, "n1 does not see"},
+		{"no shared directory", ending{jobRecord: jobRecord{State: "FAILED", Code: 75, Node: "n1"}}, lost, "n1 can't access"},
 		{"requeued", ending{jobRecord: jobRecord{State: "FAILED", Code: 76}}, lost, "requeued"},
 		{"too much memory, but the program finished", ending{jobRecord: jobRecord{State: "OUT_OF_MEMORY"}, outcome: outcome(app.CauseDone)}, app.CauseMemory, "memory"},
 		{"too much memory", ending{jobRecord: jobRecord{State: "OUT_OF_MEMORY"}}, app.CauseMemory, "memory"},
 		{"Slurm's time limit", ending{jobRecord: jobRecord{State: "TIMEOUT"}, outcome: outcome(app.CauseInterrupted)}, app.CauseTimeout, ""},
 		{"a deadline", ending{jobRecord: jobRecord{State: "DEADLINE"}}, app.CauseTimeout, ""},
-		{"preempted", ending{jobRecord: jobRecord{State: "PREEMPTED"}, outcome: outcome(app.CauseInterrupted)}, lost, "higher priority"},
+		{"preempted", ending{jobRecord: jobRecord{State: "PREEMPTED"}, outcome: outcome(app.CauseInterrupted)}, lost, "preempted in Slurm"},
 		{"the node failed", ending{jobRecord: jobRecord{State: "NODE_FAIL", Node: "n1"}}, lost, "node n1 failed"},
 		{"the node failed after the task was done", ending{jobRecord: jobRecord{State: "NODE_FAIL"}, outcome: outcome(app.CauseDone)}, app.CauseDone, ""},
 		{"the node failed while the task was interrupted", ending{jobRecord: jobRecord{State: "NODE_FAIL"}, outcome: outcome(app.CauseInterrupted)}, lost, ""},
@@ -67,18 +67,18 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestRowOfAPilotThatRanOutOfMemory has Slurm end a pilot for its memory: the row that ran is the cause,
-// and those that had not begun are lost with it.
-func TestRowOfAPilotThatRanOutOfMemory(t *testing.T) {
+// TestRowOfAWorkerThatRanOutOfMemory has Slurm end a worker for exceeding its memory: the
+// running job fails with that cause, and the jobs that had not begun are lost with it.
+func TestRowOfAWorkerThatRanOutOfMemory(t *testing.T) {
 	end := time.Date(2026, 11, 20, 10, 41, 0, 0, time.UTC)
 	process := app.TaskStatus{State: app.TaskEnded, Outcome: &app.Outcome{Cause: app.CauseMemory, Message: "It ran out.", EndedAt: end}}
-	row := app.Task{Dir: t.TempDir(), Pilot: t.TempDir()}
-	s, err := new(Executor).statusOfRow(row, process)
+	row := app.Task{Dir: t.TempDir(), Worker: t.TempDir()}
+	s, err := new(Executor).statusInWorker(row, process)
 	if err != nil || s.State != app.TaskLost || s.Reason != "It ran out" {
 		t.Errorf("a row that had not begun: %+v, %v", s, err)
 	}
 	must.Write(t, filepath.Join(row.Dir, task.RunFile), `{"protocol":1,"startedAt":"2026-11-20T10:40:00Z"}`)
-	s, err = new(Executor).statusOfRow(row, process)
+	s, err = new(Executor).statusInWorker(row, process)
 	must.OK(t, err)
 	if o := s.Outcome; s.State != app.TaskEnded || o.Cause != app.CauseMemory || o.Message != "It ran out." || o.EndedAt.Sub(o.StartedAt) != time.Minute {
 		t.Errorf("the row that ran: %+v, %+v", s, o)

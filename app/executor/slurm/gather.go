@@ -13,41 +13,40 @@ import (
 )
 
 const (
-	// loneWait is how long a task waits for a second one.
+	// loneWait is how long a single task waits for a second one.
 	loneWait = 30 * time.Millisecond
-	// streamWait is how long tasks wait for another of their kind, if there are
-	// several, or one came that recently.
+	// streamWait is how long tasks wait for another with the same request, if there are
+	// several, or one arrived that recently.
 	streamWait = 500 * time.Millisecond
-	// maxGatherWait is how long a task waits at most.
+	// maxGatherWait is the longest a task waits.
 	maxGatherWait = 10 * time.Second
 )
 
-// errStopping says that the service is stopping. The task was not submitted.
+// errStopping means that the service is stopping and the task was not submitted.
 var errStopping = errors.New("the service is stopping")
 
-// submitFunc submits tasks with the same request and returns the handles of as many as
-// were submitted, in order. An error is that of each of the others.
+// submitFunc submits tasks with the same request and returns, in order, the handles of
+// those submitted. An error applies to each of the others.
 type submitFunc func(context.Context, request, []app.Task) ([]app.Handle, error)
 
-// gatherer puts tasks that come at about the same time with the same request
-// into one submission. One goroutine has the groups; each submission has its
-// own.
+// gatherer combines tasks with the same request that arrive at about the same time into
+// one submission. One goroutine owns the groups; each submission has its own.
 type gatherer struct {
 	submit submitFunc
-	most   func(context.Context) int // tasks in one submission
+	most   func(context.Context) int // maximum number of tasks in one submission
 
 	arrivals chan *arrival
 	groups   map[request]*taskGroup
-	seen     map[request]time.Time // when the last task with a request came
+	seen     map[request]time.Time // when the last task with a request arrived
 	submits  sync.WaitGroup
 	gates    chan struct{}
 
 	mu     sync.Mutex
-	sealed map[string]bool // tokens of tasks that are being submitted
+	sealed map[string]bool // tokens of tasks being submitted
 }
 
-// newGatherer returns a gatherer that makes a number of submissions at once, each of as many
-// tasks as most allows.
+// newGatherer returns a gatherer that runs at most atOnce submissions concurrently, each
+// of at most as many tasks as most returns.
 func newGatherer(submit submitFunc, most func(context.Context) int, atOnce int) *gatherer {
 	return &gatherer{
 		submit: submit, most: most,
@@ -59,7 +58,7 @@ func newGatherer(submit submitFunc, most func(context.Context) int, atOnce int) 
 	}
 }
 
-// arrival is a task on its way.
+// arrival is a task waiting to be submitted.
 type arrival struct {
 	request request
 	task    app.Task
@@ -69,7 +68,7 @@ type arrival struct {
 	err     error
 }
 
-// The states of an arrival: the first change wins.
+// The states of an arrival; the first change wins.
 const (
 	arrivalWaiting int32 = iota
 	arrivalSealed        // part of a submission
@@ -82,8 +81,8 @@ type taskGroup struct {
 	first, last time.Time
 }
 
-// SubmitTogether submits a task together with others. known is false if ctx ends during the
-// submission, whose result is then unknown. end ends with Run.
+// SubmitTogether submits a task together with others. known is false if ctx ends during
+// the submission, so that its result is unknown. end must end together with Run.
 func (g *gatherer) SubmitTogether(ctx, end context.Context, r request, t app.Task) (h app.Handle, known bool, err error) {
 	a := &arrival{request: r, task: t, done: make(chan struct{})}
 	select {
@@ -104,7 +103,7 @@ func (g *gatherer) SubmitTogether(ctx, end context.Context, r request, t app.Tas
 	return "", false, nil
 }
 
-// Run gathers until ctx ends, and returns after the last submission.
+// Run collects tasks until ctx ends, and returns after the last submission.
 func (g *gatherer) Run(ctx context.Context) {
 	defer g.submits.Wait()
 	timer := time.NewTimer(time.Hour)
@@ -123,7 +122,7 @@ func (g *gatherer) Run(ctx context.Context) {
 	}
 }
 
-// addArrival adds an arrival to its group, which is sent when it is full.
+// addArrival adds an arrival to its group, which is submitted when it is full.
 func (g *gatherer) addArrival(ctx context.Context, a *arrival) {
 	now := time.Now()
 	w := g.groups[a.request]
@@ -139,7 +138,7 @@ func (g *gatherer) addArrival(ctx context.Context, a *arrival) {
 	}
 }
 
-// due is when a group is sent though it is not full.
+// due returns when a group is submitted even if it is not full.
 func (w *taskGroup) due() time.Time {
 	quiet := loneWait
 	if w.stream {
@@ -152,7 +151,7 @@ func (w *taskGroup) due() time.Time {
 	return due
 }
 
-// untilDue is how long until the next group is due.
+// untilDue returns the time until the next group is due.
 func (g *gatherer) untilDue(now time.Time) time.Duration {
 	wait := time.Hour
 	for _, w := range g.groups {
@@ -170,7 +169,7 @@ func (g *gatherer) release(ctx context.Context, now time.Time) {
 	maps.DeleteFunc(g.seen, func(_ request, at time.Time) bool { return now.Sub(at) > streamWait })
 }
 
-// submitGroup submits a group in pieces.
+// submitGroup submits a group in chunks.
 func (g *gatherer) submitGroup(ctx context.Context, r request) {
 	arrivals := g.groups[r].arrivals
 	delete(g.groups, r)
@@ -205,7 +204,7 @@ func (g *gatherer) sendPiece(ctx context.Context, r request, arrivals []*arrival
 	}
 }
 
-// seal takes the arrivals that still wait; the others have been withdrawn.
+// seal takes the arrivals that are still waiting; the others have been withdrawn.
 func (g *gatherer) seal(arrivals []*arrival) (going []*arrival, tasks []app.Task) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -233,7 +232,7 @@ func (g *gatherer) Underway(token string) bool {
 	return g.sealed[token]
 }
 
-// rejectWaiting turns away the waiting tasks when the service stops.
+// rejectWaiting fails the waiting tasks when the service stops.
 func (g *gatherer) rejectWaiting() {
 	for _, w := range g.groups {
 		for _, a := range w.arrivals {

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// gathering is a gatherer whose submissions are recorded.
+// gathering is a gatherer that records its submissions.
 type gathering struct {
 	*gatherer
 	t       *testing.T
@@ -57,8 +57,8 @@ func (g *gathering) start(r request, token string) {
 	}
 }
 
-// startAll adds tasks, each after a pause, and waits for their handles. The request of a
-// task is said by its number.
+// startAll adds n tasks, each after a pause, and waits for their handles. of returns the
+// request of the i-th task.
 func (g *gathering) startAll(n int, pause time.Duration, of func(i int) request) {
 	var callers sync.WaitGroup
 	for i := range n {
@@ -68,7 +68,7 @@ func (g *gathering) startAll(n int, pause time.Duration, of func(i int) request)
 	callers.Wait()
 }
 
-// sameRequest is the request of all tasks.
+// sameRequest returns the same request for all tasks.
 func sameRequest(int) request { return request{} }
 
 func TestLoneTaskHardlyWaits(t *testing.T) {
@@ -187,7 +187,7 @@ func TestResultIsUnknownAfterGivingUpDuringSubmission(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		if g.Underway("a") {
-			t.Error("it is under way for ever")
+			t.Error("still marked as being submitted")
 		}
 	})
 }

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// health remembers whether the controller answers the commands that run anyway, or whether
-// the shared folder can be written. The controller may answer one command and be too slow for
+// health records whether the controller responds to commands, or whether the shared
+// folder is writable. The controller may respond to one command and be too slow for
 // another.
 type health struct {
 	mu    sync.Mutex
 	asked bool
-	since time.Time        // of the last change between answering and not
-	errs  map[string]error // why it does not answer, by command
+	since time.Time        // time of the last change between responding and not
+	errs  map[string]error // why it does not respond, by command
 }
 
-// recordResult records the result of a command that asked the controller, or of folderWrite.
+// recordResult records the result of a command that queried the controller, or of
+// folderWrite.
 func (h *health) recordResult(command string, err error, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,15 +36,14 @@ func (h *health) err() error {
 	return cmp.Or(h.errs["squeue"], h.errs["sinfo"], h.errs[folderWrite])
 }
 
-// state returns why there is no answer, nil if there is one, and since when that has been
-// so; zero before the first.
+// state returns why there is no response, nil if there is one, and the time of the last
+// change; zero before the first result.
 func (h *health) state() (since time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.since, h.err()
 }
 
-// Answers returns why the controller did not answer squeue or sinfo when they were
-// last run, nil if it did, and since when that has been so; zero before the first
-// answer.
+// Answers returns why the controller did not respond to the last squeue or sinfo, nil if
+// it did, and the time of the last change; zero before the first result.
 func (c *client) Answers() (since time.Time, err error) { return c.health.state() }

@@ -16,7 +16,7 @@ func TestAnswersSayWhenTheyBegan(t *testing.T) {
 	for n, tt := range []struct {
 		command string
 		err     error
-		since   int // the step
+		since   int // index of the step
 	}{
 		{"squeue", nil, 0},
 		{"squeue", nil, 0},
@@ -33,7 +33,7 @@ func TestAnswersSayWhenTheyBegan(t *testing.T) {
 	}
 }
 
-// TestControllerAnswersIfItAnswersEachCommand has stand-ins of the commands fail.
+// TestControllerAnswersIfItAnswersEachCommand uses failing stand-ins for the commands.
 func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"squeue", "sinfo"} {
@@ -59,12 +59,12 @@ func TestControllerAnswersIfItAnswersEachCommand(t *testing.T) {
 		}
 		must.OK(t, os.Remove(mark))
 		if err := ask(); err != nil {
-			t.Errorf("the controller does not answer: %v", err)
+			t.Errorf("the controller does not respond: %v", err)
 		}
 	}
 }
 
-// TestFolderThatIsAway unmounts the shared folder, which no command of Slurm notices.
+// TestFolderThatIsAway unmounts the shared folder, which no Slurm command detects.
 func TestFolderThatIsAway(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
 	must.OK(t, os.Mkdir(shared, 0o700))

@@ -8,27 +8,28 @@ import (
 )
 
 const (
-	// labelEnd stands between the label in a job's name and the rest. No label has it.
+	// labelEnd separates the label in a job's name from the rest. No label contains it.
 	labelEnd = ":"
-	// labelLength bounds what people read of a name.
+	// labelLength limits the readable part of a name.
 	labelLength = 64
-	// commentWords are what a comment may have beside letters and digits: accounting stores
-	// it in a database that takes neither all characters nor much text.
+	// commentWords are the characters allowed in a comment in addition to letters and
+	// digits: accounting stores comments in a database that accepts neither all
+	// characters nor long text.
 	commentWords  = " @._+-=,:/"
 	commentLength = 255
 )
 
-// label is what people read in the name of a task's job: the name of its batch, if it shares
-// the job of Slurm with other rows, else its own.
+// label returns the readable part of the name of a task's Slurm job: the name of its
+// batch if it shares the Slurm job with other jobs, otherwise its own.
 func (r request) label(tasks []app.Task) string {
 	switch {
-	case r.pilot, len(tasks) > 1:
-		return plain(r.owner.Batch, "._-", labelLength)
+	case r.worker, len(tasks) > 1:
+		return replaceUnsafe(r.owner.Batch, "._-", labelLength)
 	}
-	return plain(tasks[0].Owner.Job, "._-", labelLength)
+	return replaceUnsafe(tasks[0].Owner.Job, "._-", labelLength)
 }
 
-// comment says whose jobs these are.
+// comment names the owner of the jobs.
 func (r request) comment(label string) string {
 	if r.owner == (app.Owner{}) {
 		return ""
@@ -40,11 +41,12 @@ func (r request) comment(label string) string {
 	case label != "":
 		what = " job=" + label
 	}
-	return plain(fmt.Sprintf("user=%s organization=%s%s", r.owner.Email, r.owner.Organization, what), commentWords, commentLength)
+	return replaceUnsafe(fmt.Sprintf("user=%s organization=%s%s", r.owner.Email, r.owner.Organization, what), commentWords, commentLength)
 }
 
-// plain replaces what is no letter of ASCII, no digit and not among others.
-func plain(text, others string, most int) string {
+// replaceUnsafe replaces characters that are not ASCII letters, digits or in others, and
+// truncates the text to most bytes.
+func replaceUnsafe(text, others string, most int) string {
 	text = strings.Map(func(c rune) rune {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.ContainsRune(others, c):
@@ -55,7 +57,7 @@ func plain(text, others string, most int) string {
 	return text[:min(len(text), most)]
 }
 
-// labelled puts a label into a name, behind the prefix.
+// labelled inserts a label into a name, after the prefix.
 func labelled(name, prefix, label string) string {
 	if label == "" {
 		return name

@@ -16,7 +16,7 @@ func TestNamesAndCommentsOfJobs(t *testing.T) {
 		name    string
 		owner   app.Owner
 		jobs    []string
-		pilot   bool
+		worker  bool
 		title   string
 		comment string
 	}{
@@ -43,7 +43,7 @@ func TestNamesAndCommentsOfJobs(t *testing.T) {
 				owner.Job = name
 				tasks = append(tasks, app.Task{Token: "TOKEN", Owner: owner})
 			}
-			r := request{owner: tt.owner, pilot: tt.pilot}
+			r := request{owner: tt.owner, worker: tt.worker}
 			l := &lists{dir: t.TempDir(), prefix: "molrun"}
 			_, err := l.writeList("molrun-TOKEN", r.label(tasks), tasks)
 			must.OK(t, err)

@@ -16,8 +16,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// limitedWorld is a world on a cluster of its own, where slurmctld enforces the
-// limits of accounts.
+// limitedWorld is a world with its own cluster, whose slurmctld enforces account limits.
 func limitedWorld(t *testing.T) *world {
 	t.Helper()
 	const enforce = "AccountingStorageEnforce=associations,limits\n"
@@ -36,8 +35,8 @@ func (w *world) setMaxArraySize(size string) {
 	w.cluster.Up(w, cluster.Controller)
 }
 
-// startEach starts tasks at the same time and returns how many were taken, and the
-// errors of the others.
+// startEach starts tasks concurrently and returns how many were accepted, and the errors
+// of the others.
 func (w *world) startEach(e *slurm.Executor, tasks []app.Task) (taken int, refused []error) {
 	w.Helper()
 	var mu sync.Mutex
@@ -63,7 +62,7 @@ func TestArraysFitTheLimitsOfTheCluster(t *testing.T) {
 	w := limitedWorld(t)
 	calls := w.standIn("sbatch", `echo >>$calls; exec $real "$@"`)
 	e := w.executor()
-	w.ended(e, w.start(e, w.task("exit 0"))) // it knows the first MaxArraySize
+	w.ended(e, w.start(e, w.task("exit 0"))) // so that it caches the first MaxArraySize
 	t.Run("MaxArraySize", func(t *testing.T) {
 		w.setMaxArraySize("16")
 		before := w.lines(calls)
@@ -89,7 +88,7 @@ func TestArraysFitTheLimitsOfTheCluster(t *testing.T) {
 	})
 	t.Run("MaxSubmitJobs", func(t *testing.T) {
 		w.cluster.Run(t, "sacctmgr", "-i", "modify", "user", "root", "set", "MaxSubmitJobs=10")
-		w.finds(slurm.Doubtful, "may have 10 jobs at once in the account root (MaxSubmitJobs, GrpSubmitJobs), so slurm.max_jobs = 5000", placement.Placement{})
+		w.finds(slurm.Doubtful, "is limited to 10 jobs at once in account root (MaxSubmitJobs, GrpSubmitJobs), less than slurm.max_jobs = 5000", placement.Placement{})
 		w.finds(slurm.Wrong, "sacctmgr add user root account=nobodys cluster=test", placement.Placement{Account: "nobodys"})
 		w.cluster.Run(t, "scontrol", "update", "PartitionName=main", "State=DOWN")
 		before := w.lines(calls)

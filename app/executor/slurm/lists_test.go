@@ -24,7 +24,7 @@ func TestListsOfArraysAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestRefusedArrayIsTriedInHalves has a cluster that does not tell its settings.
+// TestRefusedArrayIsTriedInHalves uses a cluster whose settings can't be read.
 func TestRefusedArrayIsTriedInHalves(t *testing.T) {
 	c, _ := deaf(t)
 	s := &submitter{client: c}

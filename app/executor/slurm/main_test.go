@@ -11,16 +11,15 @@ import (
 
 	"molrun/app"
 	"molrun/app/executor/slurm"
-	_ "molrun/app/task/gauged" // the test binary runs tasks, as this program does
+	_ "molrun/app/task/gauged" // the test binary runs tasks, as molrun does
 	"molrun/app/test/cluster"
 	"molrun/app/test/must"
 )
 
 var daemons cluster.Shared
 
-// TestMain lets the test binary stand in for molrun. `version` exits without
-// os.Exit, which sleeps for a second under the race detector, whose settings do
-// not reach a job.
+// TestMain lets the test binary act as molrun. `version` exits without os.Exit, which
+// sleeps for a second under the race detector, whose settings are not passed to a job.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "version" {
 		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
@@ -49,7 +48,7 @@ func newWorld(t *testing.T) *world {
 func worldOn(t *testing.T, c *cluster.Cluster) *world {
 	t.Helper()
 	shared := t.TempDir()
-	t.Cleanup(func() { // jobs that were cancelled may still write
+	t.Cleanup(func() { // canceled jobs may still be writing
 		must.Become(t, "the shared folder is removed", func() bool { return os.RemoveAll(shared) == nil })
 	})
 	return &world{T: t, cluster: c, options: slurm.Options{
@@ -59,7 +58,7 @@ func worldOn(t *testing.T, c *cluster.Cluster) *world {
 	}}
 }
 
-// executor makes an executor as a starting service does.
+// executor returns an executor, as a starting service creates it.
 func (w *world) executor() *slurm.Executor {
 	w.Helper()
 	e, err := slurm.New(w.options)
@@ -70,7 +69,7 @@ func (w *world) executor() *slurm.Executor {
 	return e
 }
 
-// dir makes an attempt's directory.
+// dir creates an attempt's directory.
 func (w *world) dir() string {
 	w.Helper()
 	dir := filepath.Join(w.options.SharedDir, "attempts", fmt.Sprintf("JOB%d", w.tasks.Add(1)), "1")

@@ -10,25 +10,26 @@ import (
 )
 
 const (
-	// nodesEvery is how often the controller is asked for the nodes, and silentEvery
-	// while it does not answer.
+	// nodesEvery is how often the controller is queried for nodes, and silentEvery how
+	// often while it does not respond.
 	nodesEvery  = time.Minute
 	silentEvery = 10 * time.Second
-	// nodesTTL is how long its answer counts; after that, nothing is known.
+	// nodesTTL is how long the result is used; after that, nothing is known.
 	nodesTTL = 15 * time.Minute
 )
 
-// nodes asks the controller regularly and remembers what the largest nodes of each partition offer.
+// nodes queries the controller regularly and caches what the largest nodes of each
+// partition offer.
 type nodes struct {
 	client *client
-	margin time.Duration // that a task may live beyond its own limit
+	margin time.Duration // time a task can live past its own limit
 
 	mu    sync.Mutex
-	known map[string]placement.Node // by partition; the default one also as ""
+	known map[string]placement.Node // by partition; the default one also under ""
 	asked time.Time
 }
 
-// keepCurrent keeps the nodes up to date until ctx ends.
+// keepCurrent refreshes the nodes until ctx ends.
 func (k *nodes) keepCurrent(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -39,11 +40,11 @@ func (k *nodes) keepCurrent(ctx context.Context) {
 		case <-timer.C:
 		}
 		known, err := k.client.Partitions(ctx)
-		if err == nil { // else the last answer counts for a while
+		if err == nil { // otherwise the last result is used for a while
 			k.set(known, time.Now())
 		}
 		if _, silent := k.client.Answers(); err == nil && silent != nil {
-			_, _ = k.client.Queue(ctx, "") // without jobs, nothing else asks squeue again
+			_, _ = k.client.Queue(ctx, "") // noAccounting jobs, nothing else runs squeue again
 		}
 		if _, silent := k.client.Answers(); silent != nil {
 			timer.Reset(silentEvery)
@@ -59,21 +60,21 @@ func (k *nodes) set(known map[string]placement.Node, asked time.Time) {
 	k.known, k.asked = known, asked
 }
 
-// largest returns what the largest nodes leave to a task beside its margins.
+// largest returns what the largest nodes leave for a task after deducting the margins.
 func (k *nodes) largest(partitions string) (placement.Node, bool) {
 	n := k.joinPartitions(partitions)
 	if n == nil {
 		return placement.Node{}, false
 	}
 	n.MemoryBytes = max(0, n.MemoryBytes-memoryMargin)
-	if n.Seconds > 0 { // of a short time, jobs get half
+	if n.Seconds > 0 { // a short limit is cut by at most half
 		n.Seconds = max(1, n.Seconds/2, n.Seconds-int64(k.margin.Seconds()))
 	}
 	return *n, true
 }
 
-// missing returns what is known not to exist of these partitions, such as "no
-// partition gpu"; "" if nothing is.
+// missing returns which of these partitions is known not to exist, such as "no partition
+// gpu"; "" if none.
 func (k *nodes) missing(partitions string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,7 +93,7 @@ func (k *nodes) missing(partitions string) string {
 	return ""
 }
 
-// joinPartitions joins partitions of which Slurm may take any.
+// joinPartitions combines partitions between which Slurm can choose.
 func (k *nodes) joinPartitions(partitions string) *placement.Node {
 	k.mu.Lock()
 	defer k.mu.Unlock()

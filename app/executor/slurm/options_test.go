@@ -33,8 +33,8 @@ func TestOptionsThatWouldBreakAScriptAreRefused(t *testing.T) {
 	}
 }
 
-// TestTaskWithoutASandboxIsNotSubmitted has an algorithm whose sandbox can't be
-// found out.
+// TestTaskWithoutASandboxIsNotSubmitted uses an algorithm whose sandbox can't be
+// determined.
 func TestTaskWithoutASandboxIsNotSubmitted(t *testing.T) {
 	unknown := errors.New("the algorithm is gone")
 	e, err := New(Options{SharedDir: t.TempDir(), Path: t.TempDir(), SandboxOf: func(context.Context, app.JobID) (app.Sandbox, error) {

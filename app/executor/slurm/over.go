@@ -15,23 +15,23 @@ import (
 	"molrun/app/task"
 )
 
-// The files in an attempt's directory beside those of package task.
+// Files in an attempt's directory in addition to those of package task.
 const (
 	// logFile is the log of the process that runs a task.
 	logFile = "shim.log"
-	// refusedFile says why the task was abandoned before it began.
+	// refusedFile records why the task was abandoned before it began.
 	refusedFile = "refused"
 )
 
-// rowsDelay is how long the files of rows may take to become visible here after their pilot
-// has ended. A pilot leaves no outcome of its own to wait for.
+// rowsDelay is how long the files of jobs can take to become visible here after their
+// worker has ended. A worker leaves no outcome of its own to wait for.
 const rowsDelay = 2 * time.Second
 
-// accountingDelay is how long accounting may take to know who cancelled a job.
+// accountingDelay is how long accounting can take to record who canceled a job.
 const accountingDelay = 15 * time.Second
 
-// over returns how a task ended whose job is over. Its files may become visible
-// here only after a while.
+// over returns the status of a task whose Slurm job is over. The task's files may become
+// visible here only after a while.
 func (e *Executor) over(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, error) {
 	if k.overAt.IsZero() {
 		k.overAt = time.Now()
@@ -42,32 +42,32 @@ func (e *Executor) over(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, er
 	}
 	end := ending{
 		jobRecord: r, outcome: o, stopped: task.StopRequested(t.Dir), refused: readRejection(t.Dir),
-		needs: t.Needs, tracked: k, pilot: isPilot(t),
+		needs: t.Needs, tracked: k, worker: isWorker(t),
 	}
 	since, late := time.Since(k.overAt), e.options.Late
-	if end.pilot {
+	if end.worker {
 		late = min(late, rowsDelay)
 	}
-	if o == nil && since < late && e.began(t, r) || end.foreign() && r.By == "" && !e.snapshot.without && !e.snapshot.silent && since < accountingDelay {
+	if o == nil && since < late && e.began(t, r) || end.canceledByOther() && r.By == "" && !e.snapshot.noAccounting && !e.snapshot.accountingDown && since < accountingDelay {
 		if o != nil {
-			e.submissions.hurry() // sacct has yet to say who cancelled it
+			e.submissions.expectChange() // sacct has yet to report who canceled it
 		}
 		if k.startedAt.IsZero() {
-			return app.TaskStatus{State: app.TaskStarting, Reason: "it has ended; its files are not seen yet"}, nil
+			return app.TaskStatus{State: app.TaskStarting, Reason: "it has ended; its files are not visible yet"}, nil
 		}
 		return e.alive(t, k, r)
 	}
 	if o == nil && !end.stopped && e.cutOff(t, r) {
 		return e.alive(t, k, r)
 	}
-	end.words = lastWords(t.Dir)
+	end.logLine = lastLogLine(t.Dir)
 	return end.status(), nil
 }
 
-// cutOff reports whether the task is alive although Slurm has abandoned its
-// node, which it cannot reach. It ends by itself, or Slurm ends it when the node
-// is back; until then, another attempt would run beside it. A lock that outlives
-// its machine counts no longer than the task could have lived.
+// cutOff reports whether the task is alive although Slurm has given up its unreachable
+// node. The task ends on its own, or Slurm ends it when the node is back; until then,
+// another attempt would run alongside it. A lock that outlives its machine counts only
+// for as long as the task could have lived.
 func (e *Executor) cutOff(t app.Task, r jobRecord) bool {
 	if r.Kind() != kindBroken {
 		return false
@@ -80,7 +80,7 @@ func (e *Executor) cutOff(t app.Task, r jobRecord) bool {
 	return err == nil && !e.options.overdue(t, run)
 }
 
-// began reports whether the task came far enough to leave an outcome.
+// began reports whether the task got far enough to leave an outcome.
 func (e *Executor) began(t app.Task, r jobRecord) bool {
 	if r.Kind() == kindExited && r.Code == exitNoDir {
 		return false
@@ -89,16 +89,16 @@ func (e *Executor) began(t app.Task, r jobRecord) bool {
 	return isClaimed || err != nil
 }
 
-// abandon ends a task that can't start. The reason is recorded first, so that the
-// end is not attributed to another user.
+// abandon ends a task that can't start. The reason is recorded first, so that the end is
+// not attributed to another user.
 func (e *Executor) abandon(t app.Task, r jobRecord) error {
-	why := fmt.Sprintf("%s. Slurm had no place for it within %v. Ask an administrator whether the cluster can run such jobs, then retry it.",
-		strings.ToUpper(waits(r)[:1])+waits(r)[1:], e.options.HoldGrace)
+	why := fmt.Sprintf("%s. It could not start within %v. Ask an administrator whether the cluster can run such jobs, then retry it.",
+		strings.ToUpper(waitReason(r)[:1])+waitReason(r)[1:], e.options.HoldGrace)
 	if readRejection(t.Dir) == "" {
 		if err := replaceFile(filepath.Join(t.Dir, refusedFile), []byte(why)); err != nil {
 			return err
 		}
-		e.options.Log("gave up a task that cannot start", "job", string(t.Job), "slurm", r.Target(), "reason", r.Reason)
+		e.options.Log("abandoned a task that cannot start", "job", string(t.Job), "slurm", r.Target(), "reason", r.Reason)
 	}
 	e.canceler.tryAdd(r, cancelEnd)
 	return nil
@@ -112,8 +112,8 @@ func readRejection(dir string) string {
 	return string(text)
 }
 
-// lastWords returns the last line of the log of the process that ran the task.
-func lastWords(dir string) string {
+// lastLogLine returns the last line of the log of the process that ran the task.
+func lastLogLine(dir string) string {
 	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""

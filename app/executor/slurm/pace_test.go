@@ -12,8 +12,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// deaf is a client of a cluster whose commands are not there, and counts its calls
-// of squeue and sinfo.
+// deaf returns a client of a cluster whose commands do not exist, and counts its calls of
+// squeue and sinfo.
 func deaf(t *testing.T) (c *client, calls *int) {
 	t.Helper()
 	calls = new(int)
@@ -33,11 +33,11 @@ func TestPollingSlowsDownToABoundWhileSqueueFails(t *testing.T) {
 	}
 }
 
-// TestSlurmIsAskedSoonerAfterASubmission has a task of which Slurm has said nothing.
+// TestSlurmIsAskedSoonerAfterASubmission has a task that Slurm has not reported yet.
 func TestSlurmIsAskedSoonerAfterASubmission(t *testing.T) {
 	s := newSubmissions()
 	e := &Executor{options: Options{Poll: time.Hour}, submissions: s}
-	k := &tracked{row: JobRow{Name: "molrun-token"}, found: true}
+	k := &tracked{row: TaskID{Name: "molrun-token"}, found: true}
 	for ago, want := range map[time.Duration]bool{0: true, time.Hour: true, 3 * time.Hour: false} {
 		s.at[k.row.Name] = time.Now().Add(-ago)
 		must.Equal(t, fmt.Sprintf("%v after the submission it is asked soon", ago), e.soon(app.Task{Token: "token"}, k), want)
@@ -57,7 +57,7 @@ func TestSilentControllerIsAskedForItsNodesMoreOften(t *testing.T) {
 func TestSubmissionIsForgottenAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSubmissions()
-		s.recordSubmission("name", "the controller does not answer")
+		s.recordSubmission("name", "the controller does not respond")
 		s.recordSubmission("again", "")
 		s.maySubmitAgain("again")
 		time.Sleep(remembered - time.Nanosecond)
@@ -88,7 +88,7 @@ func TestSharedFolderIsSweptEveryHour(t *testing.T) {
 		time.Sleep(cleanUpEvery - time.Second)
 		synctest.Wait()
 		if _, err := os.Stat(left); err != nil {
-			t.Fatalf("swept too early: %v", err)
+			t.Fatalf("cleaned up too early: %v", err)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// queueFormat lists the fields for squeue, each followed by a bar. The name is
-// last: names of other users' jobs may contain bars.
+// queueFormat lists the fields for squeue, each followed by a bar. The name comes last,
+// because names of other users' jobs can contain bars.
 const queueFormat = "JobID:|,ArrayJobID:|,ArrayTaskID:|,State:|,exit_code:|,RestartCnt:|,SubmitTime:|,StartTime:|,EndTime:|,NodeList:|,Reason:|,Partition:|,Name:|"
 
 // accountFormat lists the fields for sacct.
 const accountFormat = "JobIDRaw,JobID,State,ExitCode,Submit,Start,End,NodeList,Reason,Partition,JobName"
 
-// largestArrayIndex is the highest index of an array task in Slurm.
+// largestArrayIndex is Slurm's highest index of an array task.
 const largestArrayIndex = 4_000_000
 
-// parseQueue reads the output of squeue. It skips a line that makes no sense: it
-// belongs to another user's job with a strange name, or its job counts as
-// unknown to squeue.
+// parseQueue parses the output of squeue. It skips invalid lines: they belong to another
+// user's job with a strange name, or their job counts as unknown to squeue.
 func parseQueue(text, prefix string) []jobRecord {
 	var all []jobRecord
 	for line := range strings.Lines(text) {
@@ -35,7 +34,7 @@ func parseQueue(text, prefix string) []jobRecord {
 			ID: fields[0], Array: fields[1],
 			Started: parseTime(fields[7]), Submitted: parseTime(fields[6]), Ended: parseTime(fields[8]),
 			Node: fields[9], Reason: fields[10], Partition: fields[11], Title: title,
-			JobRow: JobRow{Name: unlabelled(title, prefix)},
+			TaskID: TaskID{Name: unlabelled(title, prefix)},
 		}
 		base.setState(fields[3])
 		status, _ := strconv.Atoi(fields[4])
@@ -46,7 +45,7 @@ func parseQueue(text, prefix string) []jobRecord {
 	return all
 }
 
-// parseAccount reads the output of sacct.
+// parseAccount parses the output of sacct.
 func parseAccount(text, prefix string) []jobRecord {
 	var all []jobRecord
 	for line := range strings.Lines(text) {
@@ -63,7 +62,7 @@ func parseAccount(text, prefix string) []jobRecord {
 			Submitted: parseTime(fields[4]), Started: parseTime(fields[5]), Ended: parseTime(fields[6]),
 			Node: strings.TrimPrefix(fields[7], "None assigned"), Reason: fields[8],
 			Partition: fields[9], Title: fields[10],
-			JobRow: JobRow{Name: unlabelled(fields[10], prefix)},
+			TaskID: TaskID{Name: unlabelled(fields[10], prefix)},
 		}
 		base.setState(fields[2])
 		code, signal, _ := strings.Cut(fields[3], ":")
@@ -89,16 +88,16 @@ func isOurs(name, prefix string) bool { return strings.HasPrefix(name, prefix+"-
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// setState takes the first word of a state, and the user of CANCELLED by 1001.
+// setState sets the first word of a state, and the user from "CANCELLED by 1001".
 func (r *jobRecord) setState(text string) {
 	state, rest, _ := strings.Cut(text, " ")
-	r.State = strings.TrimSuffix(state, "+") // cut short
+	r.State = strings.TrimSuffix(state, "+") // truncated by sacct
 	if by, ok := strings.CutPrefix(rest, "by "); ok {
 		r.By = by
 	}
 }
 
-// appendRows appends a jobRecord for each array task of one line.
+// appendRows appends a jobRecord for each array task in a line.
 func appendRows(all []jobRecord, base jobRecord, tasks string) []jobRecord {
 	if tasks == "N/A" || tasks == "" {
 		base.Array = ""
@@ -120,7 +119,7 @@ func appendRows(all []jobRecord, base jobRecord, tasks string) []jobRecord {
 
 type indexSpan struct{ first, last, step int }
 
-// parseTasks reads 3, [3], [0-4%2], [1,3-9:2] and the like.
+// parseTasks parses 3, [3], [0-4%2], [1,3-9:2] and similar forms.
 func parseTasks(text string) ([]indexSpan, error) {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 	text, _, _ = strings.Cut(text, "%")
@@ -132,7 +131,7 @@ func parseTasks(text string) ([]indexSpan, error) {
 			return nil, err
 		}
 		if total += (s.last-s.first)/s.step + 1; total > largestArrayIndex {
-			return nil, fmt.Errorf("array tasks %.40q are too many", text)
+			return nil, fmt.Errorf("too many array tasks in %.40q", text)
 		}
 		spans = append(spans, s)
 	}
@@ -152,13 +151,13 @@ func parseIndexSpan(text string) (s indexSpan, err error) {
 		s.step, err = strconv.Atoi(step)
 	}
 	if err != nil || s.first < 0 || s.last < s.first || s.step < 1 || s.last > largestArrayIndex {
-		return s, fmt.Errorf("array tasks %.40q make no sense", text)
+		return s, fmt.Errorf("invalid array tasks %.40q", text)
 	}
 	return s, nil
 }
 
-// parseTime reads seconds since 1970. Anything else, such as N/A or Unknown, is
-// the zero time.
+// parseTime parses seconds since 1970. Anything else, such as N/A or Unknown, is the zero
+// time.
 func parseTime(text string) time.Time {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seconds <= 0 {

@@ -9,8 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// Output of squeue and sacct of Slurm 22.05, with made-up lines for other users
-// and rare states.
+// Output of squeue and sacct of Slurm 22.05, with made-up lines for other users and rare
+// states.
 const (
 	recordedQueue = `2|2|5|PENDING|0|0|1795259330|1795261680|1795261980||Resources|main|molrun-array-A|
 3|2|1|RUNNING|0|0|1795259330|1795259331|1795259630|c1|None|main|molrun-array-A|
@@ -37,13 +37,13 @@ func unixTime(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 func TestParseQueue(t *testing.T) {
 	submitted := unixTime(1795259330)
 	want := []jobRecord{
-		{Title: "molrun-array-A", JobRow: JobRow{"molrun-array-A", 5}, ID: "2", Array: "2", State: "PENDING", Submitted: submitted, Started: unixTime(1795261680), Ended: unixTime(1795261980), Reason: "Resources", Partition: "main"},
-		{Title: "molrun-array-A", JobRow: JobRow{"molrun-array-A", 1}, ID: "3", Array: "2", State: "RUNNING", Submitted: submitted, Started: unixTime(1795259331), Ended: unixTime(1795259630), Node: "c1", Reason: "None", Partition: "main"},
-		{Title: "molrun-TOKEN", JobRow: JobRow{"molrun-TOKEN", 0}, ID: "1", State: "COMPLETED", Code: 3, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c1", Reason: "NonZeroExitCode", Partition: "main"},
-		{Title: "molrun-KILLED", JobRow: JobRow{"molrun-KILLED", 0}, ID: "8", State: "FAILED", Signal: 9, Restarts: 1, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c2", Reason: "None", Partition: "main"},
+		{Title: "molrun-array-A", TaskID: TaskID{"molrun-array-A", 5}, ID: "2", Array: "2", State: "PENDING", Submitted: submitted, Started: unixTime(1795261680), Ended: unixTime(1795261980), Reason: "Resources", Partition: "main"},
+		{Title: "molrun-array-A", TaskID: TaskID{"molrun-array-A", 1}, ID: "3", Array: "2", State: "RUNNING", Submitted: submitted, Started: unixTime(1795259331), Ended: unixTime(1795259630), Node: "c1", Reason: "None", Partition: "main"},
+		{Title: "molrun-TOKEN", TaskID: TaskID{"molrun-TOKEN", 0}, ID: "1", State: "COMPLETED", Code: 3, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c1", Reason: "NonZeroExitCode", Partition: "main"},
+		{Title: "molrun-KILLED", TaskID: TaskID{"molrun-KILLED", 0}, ID: "8", State: "FAILED", Signal: 9, Restarts: 1, Submitted: submitted, Started: submitted, Ended: unixTime(1795259640), Node: "c2", Reason: "None", Partition: "main"},
 	}
 	for _, i := range []int{1, 3, 4} {
-		want = append(want, jobRecord{Title: "molrun-array-B", JobRow: JobRow{"molrun-array-B", i}, ID: "9", Array: "9", State: "PENDING", Submitted: submitted, Reason: "ReqNodeNotAvail, UnavailableNodes:c1", Partition: "main"})
+		want = append(want, jobRecord{Title: "molrun-array-B", TaskID: TaskID{"molrun-array-B", i}, ID: "9", Array: "9", State: "PENDING", Submitted: submitted, Reason: "ReqNodeNotAvail, UnavailableNodes:c1", Partition: "main"})
 	}
 	must.Equal(t, "the queue", parseQueue(recordedQueue, "molrun"), want)
 }
@@ -51,13 +51,13 @@ func TestParseQueue(t *testing.T) {
 func TestParseAccount(t *testing.T) {
 	submitted, started, ended := unixTime(1795259330), unixTime(1795259331), unixTime(1795259640)
 	want := []jobRecord{
-		{Title: "molrun-TOKEN", JobRow: JobRow{"molrun-TOKEN", 0}, ID: "1", State: "FAILED", Code: 3, Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None", Partition: "main"},
-		{Title: "molrun-array-A", JobRow: JobRow{"molrun-array-A", 1}, ID: "3", Array: "2", State: "COMPLETED", Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None", Partition: "main"},
+		{Title: "molrun-TOKEN", TaskID: TaskID{"molrun-TOKEN", 0}, ID: "1", State: "FAILED", Code: 3, Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None", Partition: "main"},
+		{Title: "molrun-array-A", TaskID: TaskID{"molrun-array-A", 1}, ID: "3", Array: "2", State: "COMPLETED", Submitted: submitted, Started: started, Ended: ended, Node: "c1", Reason: "None", Partition: "main"},
 	}
 	for _, i := range []int{14, 15, 20} {
-		want = append(want, jobRecord{Title: "molrun-array-A", JobRow: JobRow{"molrun-array-A", i}, ID: "2", Array: "2", State: "CANCELLED", By: "1001", Submitted: submitted, Ended: ended, Reason: "None", Partition: "main"})
+		want = append(want, jobRecord{Title: "molrun-array-A", TaskID: TaskID{"molrun-array-A", i}, ID: "2", Array: "2", State: "CANCELLED", By: "1001", Submitted: submitted, Ended: ended, Reason: "None", Partition: "main"})
 	}
-	want = append(want, jobRecord{Title: "molrun-CUT", JobRow: JobRow{"molrun-CUT", 0}, ID: "4", State: "CANCELLED", Signal: 15, Submitted: submitted, Node: "c1", Reason: "None", Partition: "main"})
+	want = append(want, jobRecord{Title: "molrun-CUT", TaskID: TaskID{"molrun-CUT", 0}, ID: "4", State: "CANCELLED", Signal: 15, Submitted: submitted, Node: "c1", Reason: "None", Partition: "main"})
 	must.Equal(t, "the accounting", parseAccount(recordedAccount, "molrun"), want)
 }
 
@@ -99,7 +99,7 @@ func fuzzRecords(t *testing.T, text string, records []jobRecord) {
 func FuzzQueue(f *testing.F) {
 	f.Add(recordedQueue)
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) < 1<<10 && !strings.Contains(text, "000") { // long ranges take long
+		if len(text) < 1<<10 && !strings.Contains(text, "000") { // long ranges are slow
 			fuzzRecords(t, text, parseQueue(text, "molrun"))
 		}
 	})

@@ -9,15 +9,16 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// longestDays bounds the numbers of a time limit; beyond, there is none.
+// longestDays is the largest number of days taken as a time limit; above it, there is no
+// limit.
 const longestDays = 100_000
 
-// nodesFormat asks sinfo for the partition, with a star behind the default one,
-// CPUs, MiB of memory, generic resources, and time limit.
+// nodesFormat selects the partition, with a star after the default one, CPUs, MiB of
+// memory, generic resources, and time limit from sinfo.
 const nodesFormat = "%P|%c|%m|%G|%l"
 
-// Partitions asks sinfo for the maximum of each quantity that the nodes of each
-// partition offer. The default partition is there also as "".
+// Partitions queries sinfo for the maximum of each quantity that the nodes of each
+// partition offer. The default partition is also listed as "".
 func (c *client) Partitions(ctx context.Context) (map[string]placement.Node, error) {
 	text, err := c.runCommand(ctx, "", "sinfo", "--noheader", "--all", "--exact", "--format="+nodesFormat)
 	if err != nil {
@@ -26,7 +27,7 @@ func (c *client) Partitions(ctx context.Context) (map[string]placement.Node, err
 	return parseNodes(text), nil
 }
 
-// parseNodes reads the output of sinfo. Nodes that are down count: they may be
+// parseNodes parses the output of sinfo. Nodes that are down count, because they may be
 // back before the job starts.
 func parseNodes(text string) map[string]placement.Node {
 	known := map[string]placement.Node{}
@@ -50,9 +51,8 @@ func parseNodes(text string) map[string]placement.Node {
 	return known
 }
 
-// largerNode returns the larger value of each quantity. A partition's time limit is
-// the same on all its nodes; if one of several partitions has no limit, there is
-// none.
+// largerNode returns the larger value of each quantity. A partition's time limit is the
+// same on all its nodes; if one of several partitions has no limit, there is none.
 func largerNode(a, b placement.Node) placement.Node {
 	seconds := max(a.Seconds, b.Seconds)
 	if a != (placement.Node{}) && min(a.Seconds, b.Seconds) == 0 {
@@ -79,8 +79,8 @@ func parseGPUs(text string) (count int) {
 	return count
 }
 
-// parseTimeLimit reads 7-00:00:00, 2:30:00 or 30:00. Anything else, such as infinite,
-// is no limit.
+// parseTimeLimit parses 7-00:00:00, 2:30:00 or 30:00. Anything else, such as infinite,
+// means no limit.
 func parseTimeLimit(text string) int64 {
 	days, clock, hasDays := strings.Cut(text, "-")
 	if !hasDays {

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// probeTimeout is how long the job may take to start and to answer.
+	// probeTimeout is how long the test job can take to start and to respond.
 	probeTimeout = 30 * time.Second
-	// clockSlack is how far clocks may differ.
+	// clockSlack is the tolerated difference between clocks.
 	clockSlack = 5 * time.Second
 )
 
-// probe is one job that answers in its own directory.
+// probe is a test job that writes its answer to its own directory.
 type probe struct {
 	*checkup
 	dir   string
 	place placement.Placement
-	nonce string // proves that the answer is to this probe, and ends the job's name
+	nonce string // identifies this probe in its answer and in the job's name
 	sent  time.Time
 }
 
-// probeScript answers line by line: what it read, the time, the node, the user,
+// probeScript writes its answer line by line: what it read, the time, the node, the user,
 // and whether this program runs there.
 const probeScript = `#!/bin/sh
 PATH=${PATH:+$PATH:}/usr/bin:/bin
@@ -45,7 +45,7 @@ func (p *probe) run(ctx context.Context) {
 	defer cancel()
 	job, err := p.submit(ctx)
 	if err != nil {
-		p.addFinding(Wrong, "a job to try the cluster with can't be submitted: %v", err)
+		p.addFinding(Wrong, "could not submit the test job: %v", err)
 		return
 	}
 	answer, seen := p.await(ctx)
@@ -56,7 +56,7 @@ func (p *probe) run(ctx context.Context) {
 	p.silent(job)
 }
 
-// name is the name of this job alone. A number may belong to another job by now.
+// name is unique to this job. A job ID may have been reused for another job.
 func (p *probe) name() string { return p.options.Prefix + "_probe-" + p.nonce }
 
 func (p *probe) submit(ctx context.Context) (job string, err error) {
@@ -75,8 +75,8 @@ func (p *probe) submit(ctx context.Context) (job string, err error) {
 	return p.client.Submit(ctx, script, append(args, "--time=1")...)
 }
 
-// await waits for the answer. It lists the directory each time, because a network
-// file system may cache for a while that a file does not exist.
+// await waits for the answer. It lists the directory each time, because a network file
+// system can cache for a while that a file does not exist.
 func (p *probe) await(ctx context.Context) (answer string, seen bool) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -94,17 +94,17 @@ func (p *probe) await(ctx context.Context) (answer string, seen bool) {
 	}
 }
 
-// checkAnswer evaluates the answer, which was seen at that time.
+// checkAnswer evaluates the answer, which arrived at seen.
 func (p *probe) checkAnswer(answer string, seen time.Time) {
 	lines := strings.Split(strings.TrimSpace(answer), "\n")
 	if len(lines) != 5 || lines[0] != p.nonce {
-		p.addFinding(Wrong, "a node reads other files in %s than were written here; mount the same file system there", p.options.SharedDir)
+		p.addFinding(Wrong, "a node sees different files in %s than this machine; mount the same file system there", p.options.SharedDir)
 		return
 	}
 	node := lines[2]
-	p.addFinding(Fine, "a job on node %s read what was written here, and its answer was read here, within %v", node, seen.Sub(p.sent).Round(time.Second/10))
+	p.addFinding(Fine, "the test job on node %s exchanged files with this machine within %v", node, seen.Sub(p.sent).Round(time.Second/10))
 	if lines[3] != strconv.Itoa(os.Geteuid()) {
-		p.addFinding(Wrong, "the job ran as user %s and molrun as user %d; give the account the same number on all nodes", lines[3], os.Geteuid())
+		p.addFinding(Wrong, "the job ran with UID %s and molrun with UID %d; use the same UID on all nodes", lines[3], os.Geteuid())
 	}
 	if lines[4] != "0" {
 		p.addFinding(Wrong, "this program does not run on node %s (exit status %s); is the node of another architecture, or the folder mounted noexec?", node, lines[4])
@@ -112,12 +112,12 @@ func (p *probe) checkAnswer(answer string, seen time.Time) {
 	p.checkClock(lines[1], node, seen)
 }
 
-// checkClock relies on the node having read its clock between two readings of
-// this machine's clock.
+// checkClock relies on the node having read its clock between two readings of this
+// machine's clock.
 func (p *probe) checkClock(text, node string, seen time.Time) {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		p.addFinding(Doubtful, "node %s does not tell the time", node)
+		p.addFinding(Doubtful, "node %s did not report its time", node)
 		return
 	}
 	there := time.Unix(seconds, 0)
@@ -132,7 +132,7 @@ func (p *probe) checkClock(text, node string, seen time.Time) {
 	}
 }
 
-// silent reports the state of a job without an answer, and cancels it.
+// accountingDown reports the state of a job that did not answer, and cancels it.
 func (p *probe) silent(job string) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.options.Timeout)
 	defer cancel()
@@ -140,10 +140,10 @@ func (p *probe) silent(job string) {
 	_ = p.client.Cancel(ctx, cancelEnd, p.name(), nil)
 	switch {
 	case err != nil:
-		p.addFinding(Doubtful, "the job %s to try the cluster with did not answer within %v, and the controller does not tell why: %v", job, probeTimeout, err)
+		p.addFinding(Doubtful, "test job %s did not respond within %v, and its state could not be read: %v", job, probeTimeout, err)
 	case (jobRecord{State: state}).Kind() == kindQueued:
-		p.addFinding(Doubtful, "the job to try the cluster with still waited after %v (%s), so it is not known whether nodes see the shared folder; try again when the cluster is less busy", probeTimeout, reason)
+		p.addFinding(Doubtful, "the test job was still queued after %v (%s), so access to the shared folder is untested; try again when the cluster is less busy", probeTimeout, reason)
 	default:
-		p.addFinding(Wrong, "the job to try the cluster with is %s on node %s (%s), but its answer is not seen in %s; mount the same file system there, under that path", state, node, reason, p.options.SharedDir)
+		p.addFinding(Wrong, "the test job is %s on node %s (%s), but its answer does not appear in %s; mount the same file system there under that path", state, node, reason, p.options.SharedDir)
 	}
 }

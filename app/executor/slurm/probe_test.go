@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestClocksOfNodesMayDifferALittle has nodes that read their clocks when the
-// probe was sent, and answers that are seen two seconds later.
+// TestClocksOfNodesMayDifferALittle has nodes that read their clocks when the probe was
+// sent, and answers that arrive two seconds later.
 func TestClocksOfNodesMayDifferALittle(t *testing.T) {
 	sent := time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
 	seen := sent.Add(2 * time.Second)

@@ -16,17 +16,17 @@ import (
 	"molrun/app/base/fault"
 )
 
-// program is the copy of this program for the nodes. Its name has its digest, so
-// an upgrade adds another copy, and tasks keep the one they were submitted with.
+// program is the copy of this program for the nodes. Its name contains its digest, so an
+// upgrade adds another copy, and tasks keep the copy they were submitted with.
 type program struct {
 	from, dir string
 
 	mu   sync.Mutex
-	path string // once it exists
+	path string // set once it exists
 }
 
-// install returns the path of the copy. It makes the copy if there is none, which a
-// later call may find, too: people tidy up shared folders.
+// install returns the path of the copy, and creates the copy if it does not exist. Later
+// calls check again, because people tidy up shared folders.
 func (p *program) install(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,13 +38,13 @@ func (p *program) install(ctx context.Context) (string, error) {
 	}
 	path, err := p.copy(ctx)
 	if err != nil {
-		return "", fault.Errorf(fault.Unavailable, "This program can't be copied to the folder that is shared with the cluster: %v", err)
+		return "", fault.Errorf(fault.Unavailable, "could not copy this program to the folder shared with the cluster: %v", err)
 	}
 	p.path = path
 	return path, nil
 }
 
-// installed reports whether there was a copy once.
+// installed reports whether a copy was ever made.
 func (p *program) installed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -4,26 +4,26 @@ import (
 	"fmt"
 )
 
-// hopeless are the reasons for waiting that do not go away by themselves. An
-// administrator may help, hence the grace.
-var hopeless = map[string]string{
-	"PartitionConfig":             "no node of its partition can run it: it asks for more than any has, or the partition has none",
-	"BadConstraints":              "no node meets what it asks for",
+// permanentReasons lists wait reasons that do not resolve on their own. An administrator might
+// help, hence the grace period.
+var permanentReasons = map[string]string{
+	"PartitionConfig":             "no node of its partition can run it: it requests more than any node has, or the partition has no nodes",
+	"BadConstraints":              "no node meets its constraints",
 	"DependencyNeverSatisfied":    "it depends on a job that failed",
-	"InvalidAccount":              "its account may not be used",
-	"InvalidQOS":                  "its QOS may not be used",
+	"InvalidAccount":              "its account is not permitted",
+	"InvalidQOS":                  "its QOS is not permitted",
 	"launch failed requeued held": "a node could not launch it",
 	"launch_failed_requeued_held": "a node could not launch it",
-	"JobHeldAdmin":                "an administrator of the cluster holds it back",
-	"job requeued in held state":  "it was requeued and is held back",
+	"JobHeldAdmin":                "a cluster administrator has put it on hold",
+	"job requeued in held state":  "it was requeued and is on hold",
 	"PartitionTimeLimit":          "its time limit is longer than its partition allows",
-	"AccountNotAllowed":           "its account may not use its partition",
-	"QOSNotAllowed":               "its QOS may not be used in its partition",
+	"AccountNotAllowed":           "its account is not permitted in its partition",
+	"QOSNotAllowed":               "its QOS is not permitted in its partition",
 }
 
-// waits explains to a user why a job waits in Slurm.
-func waits(r jobRecord) string {
-	if why := hopeless[r.Reason]; why != "" {
+// waitReason explains to a user why a job waits in Slurm.
+func waitReason(r jobRecord) string {
+	if why := permanentReasons[r.Reason]; why != "" {
 		return fmt.Sprintf("Slurm job %s can't start: %s (%s)", r.Target(), why, r.Reason)
 	}
 	if r.Reason == "" || r.Reason == "None" {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// JobRow identifies a task in Slurm forever: the name of a job, without its label, and, for
-// an array, the index of the task. Numbers do not: a controller that crashes may assign
-// them again.
-type JobRow struct {
+// TaskID permanently identifies a task in Slurm: the job name, without its label, and the
+// task index for an array. Job IDs are not permanent: a controller that crashes can
+// assign them again.
+type TaskID struct {
 	Name  string `json:"name"`
-	Index int    `json:"index,omitempty"` // from 1; 0: no array
+	Index int    `json:"index,omitempty"` // from 1; 0 means no array
 }
 
-// jobRecord is what Slurm says of one job.
+// jobRecord is Slurm's record of one job.
 type jobRecord struct {
-	JobRow
+	TaskID
 	Title    string // its name in Slurm, with the label
-	ID       string // the job's own, also of a task of an array
-	Array    string // number of the array
-	State    string // the first word
-	By       string // of CANCELLED: the number of the user who cancelled it, if known
+	ID       string // the job's own ID, also for an array task
+	Array    string // ID of the array
+	State    string // first word of the state
+	By       string // for CANCELLED, UID of the user who canceled it, if known
 	Code     int
 	Signal   int
 	Restarts int
@@ -29,10 +29,10 @@ type jobRecord struct {
 	Node, Reason, Partition   string
 }
 
-// stateKind returns what the record's state means.
+// Kind returns the meaning of the record's state.
 func (r jobRecord) Kind() stateKind { return stateKinds[r.State] }
 
-// Target is how scancel names the job.
+// Target returns the job's ID for scancel.
 func (r jobRecord) Target() string {
 	if r.Index == 0 {
 		return r.ID
@@ -40,8 +40,8 @@ func (r jobRecord) Target() string {
 	return r.Array + "_" + strconv.Itoa(r.Index)
 }
 
-// Submission is the number that sbatch printed. A task of an array gets its own
-// when it starts.
+// Submission returns the ID that sbatch printed. An array task gets its own ID when it
+// starts.
 func (r jobRecord) Submission() string {
 	if r.Index == 0 {
 		return r.ID
@@ -49,15 +49,15 @@ func (r jobRecord) Submission() string {
 	return r.Array
 }
 
-// said is the state that Slurm reports, with its reason if there is one.
-func (r jobRecord) said() string {
+// stateText returns the state reported by Slurm, with its reason if there is one.
+func (r jobRecord) stateText() string {
 	if r.Reason == "" || r.Reason == "None" {
 		return r.State
 	}
 	return r.State + ", " + r.Reason
 }
 
-// Older reports whether the job was submitted before another.
+// Older reports whether the job was submitted before than.
 func (r jobRecord) Older(than jobRecord) bool {
 	a, errA := strconv.Atoi(r.Submission())
 	b, errB := strconv.Atoi(than.Submission())

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// rejections are what sbatch says of a job that is not and will not be in Slurm.
+// rejections are sbatch messages for a job that is not and will not be in Slurm.
 var rejections = []string{
 	"invalid", "not permitted", "permission denied", "requested node configuration is not available",
 	"requested partition configuration not available", "more processors requested than permitted",
@@ -14,8 +14,8 @@ var rejections = []string{
 	"requires an argument", "unable to open file", "no partition specified",
 }
 
-// refused reports whether Slurm refused a job. A failed authentication is not a
-// refusal: munge may be back in a moment.
+// refused reports whether Slurm rejected a job. A failed authentication is not a
+// rejection: munge may be back in a moment.
 func refused(said string) bool {
 	said = strings.ToLower(said)
 	if strings.Contains(said, "authentication") || strings.Contains(said, "munge") || strings.Contains(said, "credential") {
@@ -24,12 +24,12 @@ func refused(said string) bool {
 	return slices.ContainsFunc(rejections, func(words string) bool { return strings.Contains(said, words) })
 }
 
-// accountRefused reports whether Slurm refused a job for its account. A wrong setting of an
-// administrator is no fault of the jobs that wait.
+// accountRefused reports whether Slurm rejected a job because of its account. An
+// administrator's configuration error must not fail waiting jobs.
 func accountRefused(said string) bool { return strings.Contains(said, "Invalid account") }
 
-// rejectionOf returns the reason for a refusal. It may take several lines: the first
-// often names what the last one calls invalid.
+// rejectionOf returns the reason for a rejection. It can take several lines: the first
+// often names the value that the last calls invalid.
 func rejectionOf(said string) string {
 	var parts []string
 	for line := range strings.Lines(said) {
@@ -45,23 +45,22 @@ func rejectionOf(said string) string {
 // AssocMaxSubmitJobLimit and QOSGrpSubmitJobsLimit.
 var submitLimit = regexp.MustCompile(`\w*(?:Max|Grp)Submit\w*`)
 
-// full returns the limit on the number of submitted jobs that was reached, "" if
-// none was.
-func full(said string) string { return submitLimit.FindString(said) }
+// submitLimitHit returns the limit on submitted jobs that was reached, or "" if none was.
+func submitLimitHit(said string) string { return submitLimit.FindString(said) }
 
-// unreached reports whether sbatch found no controller, so that no job was
-// submitted. If it lost the controller later, one may have been.
+// unreached reports whether sbatch could not reach the controller, so that no job was
+// submitted. If it lost the connection later, a job may have been.
 func unreached(said string) bool {
 	return strings.Contains(said, "Unable to contact slurm controller (connect failure)")
 }
 
-// tooLong reports whether an array has more tasks than the cluster takes.
+// tooLong reports whether an array has more tasks than the cluster accepts.
 func tooLong(said string) bool { return strings.Contains(said, "Invalid job array specification") }
 
-// sizeError is the refusal of an array that may be accepted in parts.
+// sizeError is the rejection of an array that might be accepted in parts.
 type sizeError struct {
 	refusal error
-	long    bool // it is longer than any array may be
+	long    bool // it exceeds the maximum array size
 }
 
 func (e *sizeError) Error() string { return e.refusal.Error() }

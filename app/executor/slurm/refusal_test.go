@@ -26,7 +26,7 @@ func TestRefusalsDifferFromFailures(t *testing.T) {
 		"": {},
 	}
 	for said, want := range tests {
-		if got := (reading{refused(said), full(said), unreached(said), tooLong(said)}); got != want {
+		if got := (reading{refused(said), submitLimitHit(said), unreached(said), tooLong(said)}); got != want {
 			t.Errorf("%+v, want %+v: %s", got, want, said)
 		}
 	}

@@ -13,20 +13,20 @@ import (
 	"molrun/app/task"
 )
 
-// request is what all tasks of one sbatch have in common.
+// request holds what all tasks of one sbatch call have in common.
 type request struct {
 	needs     placement.Resources
-	time      time.Duration // that Slurm lets a task live; 0: as long as it likes
+	time      time.Duration // Slurm's time limit for a task; 0 means none
 	isolation string
-	placement string    // arguments of sbatch, a line each
-	pilot     bool      // the tasks are processes of pilots
-	owner     app.Owner // without the job, in which they differ
+	placement string    // arguments of sbatch, one per line
+	worker    bool      // the tasks are processes of workers
+	owner     app.Owner // noAccounting the job name, which differs between tasks
 }
 
 func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) {
 	sandbox, err := s.options.SandboxOf(ctx, t.Job)
 	if err != nil {
-		return request{}, fmt.Errorf("find out what the algorithm may reach: %w", err)
+		return request{}, fmt.Errorf("determine the algorithm's sandbox: %w", err)
 	}
 	isolation := task.Isolation{
 		Find: s.options.Sandbox, Sandbox: sandbox, Hide: append([]string{s.options.SharedDir}, s.options.Hide...),
@@ -35,15 +35,15 @@ func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) 
 	}
 	return request{
 		needs: t.Needs, time: s.timeOf(t), isolation: isolation.String(),
-		placement: strings.Join(placementArgs(t.Placement), "\n"), pilot: t.Pilot != "",
+		placement: strings.Join(placementArgs(t.Placement), "\n"), worker: t.Worker != "",
 		owner: app.Owner{Organization: t.Owner.Organization, Email: t.Owner.Email, Batch: t.Owner.Batch},
 	}, nil
 }
 
-// timeOf returns what Slurm lets the task live: its own time limit and the margin,
-// but no longer than its partition allows, where Slurm would let it wait forever.
-// Jobs are checked against the partition when they are submitted, unless the cluster
-// was down.
+// timeOf returns Slurm's time limit for the task: the task's own limit and the margin,
+// but no more than its partition allows, because Slurm would let the job wait forever.
+// Jobs are checked against the partition when they are submitted, unless the cluster was
+// down.
 func (s *submitter) timeOf(t app.Task) time.Duration {
 	whole := t.Limit + s.options.margin()
 	node := s.nodes.joinPartitions(t.Placement.Partition)
@@ -59,8 +59,8 @@ func (s *submitter) timeOf(t app.Task) time.Duration {
 	return min(whole, time.Duration(node.Seconds)*time.Second)
 }
 
-// args are the arguments of sbatch. Ours come last: of two that contradict each
-// other sbatch takes the later.
+// args returns the arguments of sbatch. Ours come last, because sbatch uses the later of
+// two contradictory arguments.
 func (s *submitter) args(r request, name, label string, tasks int) []string {
 	args := strings.FieldsFunc(r.placement, func(c rune) bool { return c == '\n' })
 	args = append(args, s.options.commonArgs(labelled(name, s.options.Prefix, label), max(1, r.needs.CPUs))...)
@@ -83,11 +83,11 @@ func (s *submitter) args(r request, name, label string, tasks int) []string {
 	return args
 }
 
-// commonArgs are the arguments of every sbatch: it prints only the job's number,
-// and the job never runs twice, inherits nothing of this process, and runs on
-// CPUs of one node. It gets all that the client has in sbatch's environment, which is
-// next to nothing: with NONE, and before Slurm 23.02 with NIL or a list too, Slurm would
-// start a login shell of the user for each job, and hold the job if that fails.
+// commonArgs returns the arguments of every sbatch call: sbatch prints only the job ID,
+// and the job is never requeued and runs on the CPUs of one node. It inherits all of
+// sbatch's environment, which the client keeps almost empty, so that nothing of this
+// process is passed on. With NONE, and before Slurm 23.02 also with NIL or a list, Slurm
+// would start a login shell of the user for each job, and hold the job if that fails.
 func (o Options) commonArgs(name string, cpus int) []string {
 	return []string{
 		"--parsable", "--no-requeue", "--export=ALL",
@@ -96,7 +96,7 @@ func (o Options) commonArgs(name string, cpus int) []string {
 	}
 }
 
-// placementArgs are the arguments of sbatch that say where a task goes.
+// placementArgs returns the arguments of sbatch that determine where a task runs.
 func placementArgs(p placement.Placement) []string {
 	args := slices.Clone(p.Options)
 	for _, o := range []struct{ name, value string }{

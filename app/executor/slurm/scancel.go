@@ -4,37 +4,37 @@ import (
 	"slices"
 )
 
-// cancelsAtOnce is how many tasks of arrays one scancel ends by their numbers.
+// cancelsAtOnce is how many array tasks one scancel call cancels by ID.
 const cancelsAtOnce = 200
 
-// jobKey identifies a job by its name and its number.
+// jobKey identifies a job by name and ID.
 type jobKey struct {
-	JobRow
+	TaskID
 	target string
 }
 
-func keyOf(r jobRecord) jobKey { return jobKey{r.JobRow, r.Target()} }
+func keyOf(r jobRecord) jobKey { return jobKey{r.TaskID, r.Target()} }
 
 // scancel is one call of scancel.
 type scancel struct {
 	how     cancelManner
-	name    string // "": scancel does not compare it
+	name    string // "" if scancel must not compare it
 	targets []string
 }
 
 // array identifies an array in the queue.
 type array struct{ name, number string }
 
-// waitingTasks are the tasks of an array that wait in Slurm.
+// waitingTasks are the tasks of an array that are queued in Slurm.
 type waitingTasks struct {
 	total  int
 	wanted []string
 }
 
-// scancels returns the calls that cancel those of the wanted jobs which the queue
-// shows under their number. Single jobs, running tasks, and all waiting tasks of an
-// array are cancelled by name and number. Some waiting tasks of an array can't be,
-// so their calls come first, while the queue's answer is fresh.
+// scancels returns the calls that cancel the wanted jobs listed in the queue with their
+// ID. Single jobs, running tasks, and all waiting tasks of an array are canceled by name
+// and ID. The name can't be compared when only some waiting tasks of an array are
+// canceled, so those calls come first, while the queue listing is fresh.
 func scancels(queue, wanted []jobRecord, how cancelManner) []scancel {
 	asked := map[jobKey]bool{}
 	for _, r := range wanted {
@@ -71,8 +71,8 @@ func (w waitingTasks) with(r jobRecord, wanted bool) waitingTasks {
 	return w
 }
 
-// scancels returns the calls that cancel the wanted tasks. An array of which one
-// task is superfluous was submitted a second time, so that all that wait are.
+// scancels returns the calls that cancel the wanted tasks. If one task of an array is
+// superfluous, the array was submitted twice, so all its waiting tasks are superfluous.
 func (w waitingTasks) scancels(of array, how cancelManner) (calls []scancel) {
 	switch {
 	case len(w.wanted) == 0:

@@ -8,13 +8,13 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestScancels builds the calls of scancel for a queue of single jobs and of arrays.
+// TestScancels builds the scancel calls for a queue of single jobs and arrays.
 func TestScancels(t *testing.T) {
 	job := func(name, id, state string) jobRecord {
-		return jobRecord{Title: name, JobRow: JobRow{Name: name}, ID: id, State: state}
+		return jobRecord{Title: name, TaskID: TaskID{Name: name}, ID: id, State: state}
 	}
 	task := func(name, array string, index int, state string) jobRecord {
-		return jobRecord{Title: name, JobRow: JobRow{Name: name, Index: index}, ID: "90", Array: array, State: state}
+		return jobRecord{Title: name, TaskID: TaskID{Name: name, Index: index}, ID: "90", Array: array, State: state}
 	}
 	queue := []jobRecord{
 		job("a", "1", "RUNNING"), job("b", "2", "PENDING"), job("gone", "3", "COMPLETED"), job("other", "4", "RUNNING"),

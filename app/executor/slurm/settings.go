@@ -9,23 +9,22 @@ import (
 )
 
 const (
-	// defaultArraySize is MaxArraySize where the site does not set it.
+	// defaultArraySize is Slurm's default of MaxArraySize.
 	defaultArraySize = 1001
 	// settingsTTL is how long the controller's settings are cached, and
-	// settingsFailureTTL how long a failure to get them is.
+	// settingsFailureTTL how long a failure to read them is.
 	settingsTTL        = 10 * time.Minute
 	settingsFailureTTL = time.Minute
 )
 
-// siteSettings is the cached answer of scontrol show config.
+// siteSettings caches the output of scontrol show config.
 type siteSettings struct {
 	known   map[string]string
 	failure error
 	asked   time.Time
 }
 
-// Settings returns the controller's settings, as scontrol show config prints
-// them.
+// Settings returns the controller's settings, as printed by scontrol show config.
 func (c *client) Settings(ctx context.Context) (map[string]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,14 +41,14 @@ func (c *client) Settings(ctx context.Context) (map[string]string, error) {
 	return maps.Clone(s.known), s.failure
 }
 
-// ForgetSettings makes the next call of Settings ask the controller.
+// ForgetSettings makes the next call of Settings query the controller.
 func (c *client) ForgetSettings() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settings = siteSettings{}
 }
 
-// parseSettings reads lines such as "MinJobAge               = 300 sec".
+// parseSettings parses lines such as "MinJobAge = 300 sec".
 func parseSettings(text string) map[string]string {
 	settings := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -60,9 +59,9 @@ func parseSettings(text string) map[string]string {
 	return settings
 }
 
-// ArraySize returns how many tasks an array may have. Indexes are below
-// MaxArraySize, and ours begin at 1. It is the usual size where the controller
-// does not answer.
+// ArraySize returns the maximum number of tasks in an array. Indexes must be below
+// MaxArraySize, and ours begin at 1. If the controller does not respond, it returns the
+// default.
 func (c *client) ArraySize(ctx context.Context) int {
 	settings, err := c.Settings(ctx)
 	if err != nil {
@@ -75,7 +74,7 @@ func (c *client) ArraySize(ctx context.Context) int {
 	return max(1, size-1)
 }
 
-// leadingNumber reads a setting such as "300 sec" as 300.
+// leadingNumber parses the number of a setting such as "300 sec".
 func leadingNumber(text string) (int, bool) {
 	first, _, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(first)

@@ -11,31 +11,31 @@ import (
 	"molrun/app/base/fault"
 )
 
-// The parts of the shared directory.
+// Entries of the shared directory.
 const (
 	attemptsDir    = "attempts"
 	submissionsDir = "submissions"
 	binDir         = "bin"
-	aliveFile      = ".alive" // written to see whether the folder can be
+	aliveFile      = ".alive" // written to test whether the folder is writable
 )
 
-// folderWrite is the write of aliveFile, as health calls it.
+// folderWrite is the name in health of writing aliveFile.
 const folderWrite = "write"
 
-// makeDirs makes the parts of the shared directory, once for each Executor. If
-// they vanish later, a file system is not mounted, and making them again would
-// hide that.
+// makeDirs creates the subdirectories of the shared directory, once for each Executor. If
+// they vanish later, a file system is not mounted, and creating them again would hide
+// that.
 func makeDirs(shared string) error {
 	for _, name := range []string{attemptsDir, submissionsDir, binDir} {
 		if err := os.Mkdir(filepath.Join(shared, name), 0o700); err != nil && !os.IsExist(err) {
-			return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be used: %v", err)
+			return fault.Errorf(fault.Unavailable, "The folder shared with the cluster is not usable: %v", err)
 		}
 	}
 	return nil
 }
 
-// watchFolder writes to the shared folder regularly until ctx ends: reading alone may be
-// answered from a cache. A write to a server that is down may take forever.
+// watchFolder regularly writes to the shared folder until ctx ends: reads might be served
+// from a cache. A write to a server that is down can hang forever.
 func (e *Executor) watchFolder(ctx context.Context) {
 	ticker := time.NewTicker(e.options.Poll)
 	defer ticker.Stop()
@@ -46,7 +46,7 @@ func (e *Executor) watchFolder(ctx context.Context) {
 		case err := <-written:
 			e.folder.recordResult(folderWrite, err, e.options.Now())
 		case <-time.After(e.options.Timeout):
-			e.folder.recordResult(folderWrite, errors.New("it does not answer"), e.options.Now())
+			e.folder.recordResult(folderWrite, errors.New("it does not respond"), e.options.Now())
 			select {
 			case <-written:
 			case <-ctx.Done():
@@ -65,7 +65,7 @@ func (e *Executor) watchFolder(ctx context.Context) {
 	}
 }
 
-// writeFolder returns why the shared folder can't be written now, without its path.
+// writeFolder returns why the shared folder is not writable now, without its path.
 func (e *Executor) writeFolder() error {
 	var err error
 	if e.program.installed() {
@@ -80,6 +80,6 @@ func (e *Executor) writeFolder() error {
 	return err
 }
 
-// Folder returns why the shared folder can't be written, nil if it can, and since when that
-// has been so. The time is zero before the first try.
+// Folder returns why the shared folder is not writable, nil if it is, and the time of the
+// last change; zero before the first test.
 func (e *Executor) Folder() (since time.Time, err error) { return e.folder.state() }

@@ -33,7 +33,7 @@ func TestSandboxOnTheNode(t *testing.T) {
 	const script = "if [ -e %s ]; then echo seen; else echo unseen; fi > out/sees"
 	tests := []struct {
 		sandbox string
-		without bool // on a node without sandboxes
+		without bool // the node does not support sandboxes
 		cause   app.Cause
 		kind    string
 		sees    string
@@ -67,7 +67,7 @@ func TestSandboxOnTheNode(t *testing.T) {
 	}
 }
 
-// What the service hides from programs is hidden on nodes that share it.
+// Paths that the service hides from programs are hidden on nodes, too.
 func TestSecretsOnTheNode(t *testing.T) {
 	must.Installed(t, "bwrap")
 	w := newWorld(t)
@@ -132,7 +132,7 @@ func TestSweep(t *testing.T) {
 		must.OK(t, e.CleanUp(t.Context(), age))
 	}
 	if sweep(time.Hour); len(lists()) != 4 {
-		t.Errorf("after a sweep of old lists: %v", lists())
+		t.Errorf("after cleaning up old lists: %v", lists())
 	}
 	sweep(-time.Hour)
 	if found := lists(); len(found) != 2 || !strings.HasSuffix(found[0], kept.Token) {
@@ -150,7 +150,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestThousandsOfTasksInFewCommands submits more tasks than one array takes to a
+// TestThousandsOfTasksInFewCommands submits more tasks than fit into one array to a
 // partition that is down, and stops them.
 func TestThousandsOfTasksInFewCommands(t *testing.T) {
 	const count, most = 2500, 1000
@@ -265,7 +265,7 @@ func TestRemovedCopyOfTheProgramIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A node that does not see the program for a while waits for it.
+// A node waits until it sees the program.
 func TestTaskWaitsForTheProgramOnItsNode(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()

@@ -13,7 +13,7 @@ import (
 	"molrun/app/task"
 )
 
-// Executor runs tasks as jobs of Slurm.
+// Executor runs tasks as Slurm jobs.
 type Executor struct {
 	options     Options
 	client      *client
@@ -29,7 +29,7 @@ type Executor struct {
 	latest      latest
 
 	looking  chan struct{} // holds a token while no Status runs
-	snapshot snapshot      // of the holder of the token
+	snapshot snapshot      // owned by the holder of the token
 
 	end    context.Context // ends when the executor is closed
 	cancel context.CancelFunc
@@ -38,7 +38,7 @@ type Executor struct {
 
 var _ app.Remote = (*Executor)(nil)
 
-// New returns an Executor, which has to be closed. It touches nothing yet, so a
+// New returns an Executor, which must be closed. It does not contact the cluster, so a
 // service starts even if the cluster is down.
 func New(o Options) (*Executor, error) {
 	o = o.withDefaults()
@@ -73,8 +73,8 @@ func New(o Options) (*Executor, error) {
 	return e, nil
 }
 
-// Start submits the task, together with others that come now with the same
-// request. It is idempotent: a repeated call finds the first submission.
+// Start submits the task, together with others that arrive now with the same request. It
+// is idempotent: a repeated call finds the first submission.
 func (e *Executor) Start(ctx context.Context, t app.Task) (app.Handle, error) {
 	h, err := e.submit(ctx, t)
 	if err != nil {
@@ -87,11 +87,11 @@ func (e *Executor) submit(ctx context.Context, t app.Task) (app.Handle, error) {
 	r, submitted, err := e.lists.findToken(t.Token)
 	switch {
 	case err != nil:
-		return "", fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
+		return "", fault.Errorf(fault.Unavailable, "The folder shared with the cluster is not readable: %v", err)
 	case submitted:
 		return numbered(r, e.lists.number(r.Name)).encode(), nil
 	case task.Exists(t.Dir, task.RunFile) || task.Exists(t.Dir, task.OutcomeFile):
-		return "", nil // it ran
+		return "", nil // it has run
 	}
 	asked, err := e.submitter.requestOf(ctx, t)
 	if err != nil {
@@ -108,8 +108,8 @@ func (e *Executor) submit(ctx context.Context, t app.Task) (app.Handle, error) {
 	return "", nil
 }
 
-// Close ends the background work of the Executor, including commands of Slurm.
-// Tasks continue; the next Executor finds them, also those whose submission was
+// Close ends the background work of the Executor, including Slurm commands. Tasks
+// continue; the next Executor finds them, including those whose submission was
 // interrupted.
 func (e *Executor) Close() error {
 	e.cancel()
@@ -117,35 +117,34 @@ func (e *Executor) Close() error {
 	return nil
 }
 
-// Name is slurm.
+// Name returns "slurm".
 func (e *Executor) Name() string { return "slurm" }
 
-// Capacity is unknown: Slurm has its own queue.
+// Capacity returns false: Slurm has its own queue.
 func (e *Executor) Capacity() (app.Capacity, bool) { return app.Capacity{}, false }
 
-// MaxTasks is how many tasks may be in Slurm at once.
+// MaxTasks returns the maximum number of tasks in Slurm at once.
 func (e *Executor) MaxTasks() int { return e.options.MaxTasks }
 
-// AttemptsDir is the parent of the attempts' directories, which all nodes see.
+// AttemptsDir returns the parent of the attempt directories, which is visible to all
+// nodes.
 func (e *Executor) AttemptsDir() string { return filepath.Join(e.options.SharedDir, attemptsDir) }
 
-// Program returns the path of this program on the nodes. The first call copies it
-// there.
+// Program returns the path of this program on the nodes. The first call copies it there.
 func (e *Executor) Program(ctx context.Context) (string, error) { return e.program.install(ctx) }
 
-// Largest returns the maximum of each quantity that the nodes of a placement's
-// partition offer to a job, and the longest run time there; false if that is
-// unknown, as in the first moments and while the controller is down. It does not
-// wait.
+// Largest returns the maximum of each quantity that the nodes of a placement's partition
+// offer to a job, and the longest run time there. It returns false if that is unknown, as
+// just after the start and while the controller is down. It does not block.
 func (e *Executor) Largest(p placement.Placement) (placement.Node, bool) {
 	return e.nodes.largest(p.Partition)
 }
 
-// Missing returns what a placement names and the cluster does not have, such as "no
-// partition gpu"; "" if nothing is missing as far as is known. It does not wait.
+// Missing returns what a placement names but the cluster does not have, such as "no
+// partition gpu"; "" if nothing is known to be missing. It does not block.
 func (e *Executor) Missing(p placement.Placement) string { return e.nodes.missing(p.Partition) }
 
-// Answers returns why the controller did not answer when it was last asked, which
-// was at most a minute ago, nil if it did, and since when that has been so. The
-// time is zero before the first answer.
+// Answers returns why the controller did not respond to the last query, which was at most
+// a minute ago, nil if it did, and the time of the last change; zero before the first
+// result.
 func (e *Executor) Answers() (since time.Time, err error) { return e.client.Answers() }

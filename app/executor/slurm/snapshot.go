@@ -9,38 +9,38 @@ import (
 )
 
 const (
-	// maxSlowdown is by which factor polling may slow down at most, and downSlowdown
-	// while there is no controller, which polls can't burden.
+	// maxSlowdown is the largest factor by which polling slows down, and downSlowdown the
+	// factor while the controller is down, when polling can't burden it.
 	maxSlowdown  = 6
 	downSlowdown = 2
-	// slowAnswer is how long squeue may take before polling slows down.
+	// slowAnswer is how long squeue can take before polling slows down.
 	slowAnswer = time.Second
 	// hurryDivisor divides the pause between polls while jobs are about to change.
 	hurryDivisor = 5
-	// namesAtOnce is how many names one sacct is asked for.
+	// namesAtOnce is the maximum number of names in one sacct call.
 	namesAtOnce = 200
 )
 
-// snapshot is what Slurm said when it was last asked: one round.
+// snapshot is Slurm's state as of the last query: one round.
 type snapshot struct {
 	client  *client
 	options Options
 	lists   *lists
 
-	round     int
-	at        time.Time // when Slurm was asked
-	pace      time.Duration
-	records   map[JobRow][]jobRecord
-	names     map[string]bool // of which Slurm knows a job
-	accounted map[string]bool // names that sacct was asked for in this round
-	without   bool            // there is no accounting
-	silent    bool            // there is, and it does not answer
-	tried     time.Time       // when squeue was last called
-	failure   error           // of that call
-	tracked   tracker
+	round          int
+	at             time.Time // time of the query
+	pace           time.Duration
+	records        map[TaskID][]jobRecord
+	names          map[string]bool // names for which Slurm knows a job
+	accounted      map[string]bool // names queried with sacct in this round
+	noAccounting   bool            // there is no accounting
+	accountingDown bool            // there is accounting, but it does not respond
+	tried          time.Time       // when squeue was last called
+	failure        error           // of that call
+	tracked        tracker
 }
 
-// refresh asks squeue for all our jobs, once for all tasks, unless it was asked a
+// refresh lists all our jobs with squeue, once for all tasks, unless it was queried a
 // moment ago.
 func (v *snapshot) refresh(ctx context.Context, s *submissions, hurried bool) error {
 	pause := v.pace
@@ -50,7 +50,7 @@ func (v *snapshot) refresh(ctx context.Context, s *submissions, hurried bool) er
 	if !v.tried.IsZero() && time.Since(v.tried) < pause {
 		return v.failure
 	}
-	s.calm()
+	s.resetExpectChange()
 	return v.listJobs(ctx)
 }
 
@@ -74,19 +74,19 @@ func (v *snapshot) listJobs(ctx context.Context) error {
 	v.round++
 	v.at = begin
 	v.names, v.accounted = map[string]bool{}, map[string]bool{}
-	v.records = map[JobRow][]jobRecord{}
+	v.records = map[TaskID][]jobRecord{}
 	for _, r := range records {
-		v.records[r.JobRow] = append(v.records[r.JobRow], r)
+		v.records[r.TaskID] = append(v.records[r.TaskID], r)
 		v.names[r.Name] = true
 	}
 	v.tracked.forget(begin)
 	return nil
 }
 
-// account asks sacct for names that squeue does not know, once per round for
-// each. If it does not answer, nothing follows for them.
+// account queries sacct for names that squeue does not know, once per round for each. If
+// it does not respond, no conclusion is drawn for them.
 func (v *snapshot) account(ctx context.Context, since time.Time, names map[string]bool) {
-	if v.without {
+	if v.noAccounting {
 		return
 	}
 	asked := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(n string) bool { return v.accounted[n] })
@@ -101,43 +101,43 @@ func (v *snapshot) account(ctx context.Context, since time.Time, names map[strin
 			v.withoutAccounting(ctx)
 			return
 		case err != nil:
-			if !v.silent && ctx.Err() == nil {
+			if !v.accountingDown && ctx.Err() == nil {
 				v.options.Log("Slurm accounting does not respond; tasks unknown to squeue keep their state", "err", err)
 			}
-			v.silent = true
+			v.accountingDown = true
 			return
 		}
 		v.accept(records)
 		for _, name := range piece {
 			v.accounted[name] = true
 		}
-		v.silent = false
+		v.accountingDown = false
 	}
 }
 
-// complete reports whether Slurm has said all that it can of a name.
-func (v *snapshot) complete(name string) bool { return v.without || v.accounted[name] }
+// complete reports whether Slurm has reported everything it can about a name.
+func (v *snapshot) complete(name string) bool { return v.noAccounting || v.accounted[name] }
 
-// accept adds the answer of sacct. Of jobs that squeue does not know, it adds
-// those that are over, because sacct does not know the end of the others; of jobs
-// that squeue knows, who cancelled them.
+// accept adds the output of sacct. For jobs unknown to squeue, it adds those that are
+// over, because sacct does not know the end of the others; for jobs known to squeue, it
+// adds who canceled them.
 func (v *snapshot) accept(records []jobRecord) {
 	for _, r := range records {
 		v.names[r.Name] = true
-		known := v.records[r.JobRow]
+		known := v.records[r.TaskID]
 		i := slices.IndexFunc(known, func(k jobRecord) bool { return k.ID == r.ID || k.Target() == r.Target() })
 		switch {
 		case i >= 0 && known[i].By == "":
 			known[i].By = r.By
 		case i < 0 && r.Kind().Over():
-			v.records[r.JobRow] = append(known, r)
+			v.records[r.TaskID] = append(known, r)
 		}
 	}
 }
 
 // withoutAccounting continues with squeue alone, which soon forgets jobs.
 func (v *snapshot) withoutAccounting(ctx context.Context) {
-	v.without = true
+	v.noAccounting = true
 	settings, err := v.client.Settings(ctx)
 	age, ok := leadingNumber(settings["MinJobAge"])
 	enough := minJobAge(v.options.Poll)
@@ -152,5 +152,5 @@ func (v *snapshot) withoutAccounting(ctx context.Context) {
 	}
 }
 
-// minJobAge is how long a Slurm without accounting has to remember ended jobs.
+// minJobAge is how long Slurm without accounting must remember ended jobs.
 func minJobAge(poll time.Duration) time.Duration { return 10 * poll }

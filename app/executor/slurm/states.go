@@ -1,23 +1,23 @@
 package slurm
 
-// stateKind is what a state of Slurm means for a task.
+// stateKind is the meaning of a Slurm state for a task.
 type stateKind int
 
 // The kinds. Those from kindCompleted on are final.
 const (
-	kindUnknown   stateKind = iota // of a newer version of Slurm
+	kindUnknown   stateKind = iota // a state of a newer Slurm version
 	kindQueued                     // no process yet
 	kindRunning                    // processes may be alive
-	kindClosing                    // processes end; files may still be written
+	kindClosing                    // processes are ending; files may still be written
 	kindCompleted                  // the script exited with 0
 	kindExited                     // the script exited with another status
-	kindTimedOut                   // unixTime Slurm's own limit
+	kindTimedOut                   // exceeded Slurm's own limit
 	kindOutOfMemory
 	kindCancelled
-	kindBroken // through no fault of the task
+	kindBroken // not caused by the task
 )
 
-// stateKinds are the states of Slurm.
+// stateKinds maps Slurm's states to their meaning.
 var stateKinds = map[string]stateKind{
 	"PENDING": kindQueued, "CONFIGURING": kindQueued, "REQUEUED": kindQueued, "REQUEUE_FED": kindQueued,
 	"REQUEUE_HOLD": kindQueued, "RESV_DEL_HOLD": kindQueued, "SPECIAL_EXIT": kindQueued,

@@ -14,17 +14,17 @@ import (
 	"molrun/app/task"
 )
 
-// Status asks squeue once for all tasks, then sacct for those that squeue does
-// not know, then reads the files of each. If squeue fails, nothing is known of any
-// task. For rows of a pilot, it asks for the pilot's process.
+// Status calls squeue once for all tasks, then sacct for those that squeue does not know,
+// then reads the files of each. If squeue fails, no task's status is known. For jobs in a
+// worker, it queries the worker's process.
 func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	all := make([]app.TaskStatus, len(tasks))
 	if len(tasks) == 0 {
 		return all, nil
 	}
-	asked, place := make([]app.Task, 0, len(tasks)), make(map[string]int, len(tasks)) // by directory
+	asked, place := make([]app.Task, 0, len(tasks)), make(map[string]int, len(tasks)) // index by directory
 	for _, t := range tasks {
-		if isRow(t) {
+		if runsInWorker(t) {
 			t = processOf(t)
 		}
 		if _, ok := place[t.Dir]; !ok {
@@ -36,11 +36,11 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 		return nil, err
 	}
 	for i, t := range tasks {
-		if !isRow(t) {
+		if !runsInWorker(t) {
 			all[i] = found[place[t.Dir]]
 			continue
 		}
-		if all[i], err = e.statusOfRow(t, found[place[t.Pilot]]); err != nil {
+		if all[i], err = e.statusInWorker(t, found[place[t.Worker]]); err != nil {
 			all[i] = unreadable(err)
 		}
 	}
@@ -48,7 +48,7 @@ func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStat
 }
 
 func unreadable(err error) app.TaskStatus {
-	return app.TaskStatus{State: app.TaskStarting, Reason: "the server can't look at the job's files: " + err.Error()}
+	return app.TaskStatus{State: app.TaskStarting, Reason: "could not read the job's files: " + err.Error()}
 }
 
 func (e *Executor) statuses(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
@@ -100,29 +100,29 @@ func (e *Executor) identify(tasks []app.Task) (hurried bool, err error) {
 	return hurried || e.submissions.hurryPending(), nil
 }
 
-// mounted checks that the directory of submitted tasks exists. Without it they
-// would all seem to have left nothing.
+// mounted checks that the directory of submitted tasks exists. Without it, all tasks
+// would seem to have left nothing.
 func (e *Executor) mounted(tasks []app.Task) error {
 	submitted := slices.ContainsFunc(tasks, func(t app.Task) bool { return e.snapshot.tracked[t.Token].found })
 	if _, err := os.Stat(e.AttemptsDir()); submitted && err != nil {
-		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be reached: %v", err)
+		return fault.Errorf(fault.Unavailable, "The folder shared with the cluster is not available: %v", err)
 	}
 	return nil
 }
 
 func (e *Executor) identifyOne(t app.Task, k *tracked) (err error) {
 	if h, ok := readHandle(t.Handle); ok {
-		k.row, k.found = h.JobRow, true
+		k.row, k.found = h.TaskID, true
 		return nil
 	}
 	if k.row, k.found, err = e.lists.findToken(t.Token); err != nil {
-		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be read: %v", err)
+		return fault.Errorf(fault.Unavailable, "The folder shared with the cluster is not readable: %v", err)
 	}
 	return nil
 }
 
-// soon reports whether the task was just submitted, or has just ended according
-// to its files.
+// soon reports whether the task was just submitted, or its files show that it has just
+// ended.
 func (e *Executor) soon(t app.Task, k *tracked) bool {
 	if !k.found {
 		return false
@@ -130,14 +130,14 @@ func (e *Executor) soon(t app.Task, k *tracked) bool {
 	r, _ := e.latest.of(t.Token)
 	switch r.Kind() {
 	case kindRunning:
-		return task.Exists(t.Dir, task.OutcomeFile) || e.pilotGone(t)
+		return task.Exists(t.Dir, task.OutcomeFile) || e.workerGone(t)
 	case kindClosing:
 		return true
 	}
 	return time.Since(e.submissions.lastSubmitted(k.row.Name)) < 2*e.options.Poll
 }
 
-// accountFor asks sacct for tasks that squeue does not know, and for who cancelled
+// accountFor queries sacct for tasks that squeue does not know, and for who canceled
 // tasks that we did not stop.
 func (e *Executor) accountFor(ctx context.Context, tasks []app.Task) {
 	names := map[string]bool{}
@@ -163,7 +163,7 @@ func (e *Executor) wantsAccount(t app.Task, k *tracked) bool {
 	return r.Kind() == kindCancelled && r.By == "" && !task.StopRequested(t.Dir)
 }
 
-// justSubmitted reports whether the name was submitted after squeue was asked.
+// justSubmitted reports whether the name was submitted after squeue was last called.
 func (e *Executor) justSubmitted(name string) bool {
 	return e.submissions.lastSubmitted(name).After(e.snapshot.at)
 }
@@ -173,7 +173,7 @@ func (e *Executor) status(t app.Task, k *tracked) (app.TaskStatus, error) {
 		return e.unsubmitted(t)
 	}
 	if why := e.submissions.whyRefused(k.row.Name); why != "" {
-		return app.TaskStatus{State: app.TaskEnded, Outcome: made(app.CauseCannotStart, why, jobRecord{}, k)}, nil
+		return app.TaskStatus{State: app.TaskEnded, Outcome: newOutcome(app.CauseCannotStart, why, jobRecord{}, k)}, nil
 	}
 	r, known, err := e.choose(t, k)
 	if err != nil {
@@ -208,11 +208,11 @@ func (e *Executor) unsubmitted(t app.Task) (app.TaskStatus, error) {
 	return app.TaskStatus{State: app.TaskLost, Reason: "it was not submitted to Slurm"}, nil
 }
 
-// waiting returns the status of a task that waits in Slurm. One that waits for
-// something that will not come is abandoned after a while.
+// waiting returns the status of a task queued in Slurm. A task whose wait reason does not
+// resolve on its own is abandoned after a while.
 func (e *Executor) waiting(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, error) {
-	s := app.TaskStatus{State: app.TaskStarting, Reason: waits(r)}
-	if hopeless[r.Reason] == "" {
+	s := app.TaskStatus{State: app.TaskStarting, Reason: waitReason(r)}
+	if permanentReasons[r.Reason] == "" {
 		k.hopeless = time.Time{}
 		return s, nil
 	}
@@ -225,8 +225,8 @@ func (e *Executor) waiting(t app.Task, k *tracked, r jobRecord) (app.TaskStatus,
 	return s, e.abandon(t, r)
 }
 
-// alive returns the status of a task that Slurm says is running. It counts as
-// started once its own process says so.
+// alive returns the status of a task that is running according to Slurm. It counts as
+// started once its own process reports so.
 func (e *Executor) alive(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, error) {
 	if k.startedAt.IsZero() {
 		run, err := task.ReadRun(t.Dir)
@@ -244,20 +244,20 @@ func (e *Executor) alive(t app.Task, k *tracked, r jobRecord) (app.TaskStatus, e
 	}
 	s := app.TaskStatus{State: app.TaskRunning, StartedAt: k.startedAt}
 	if p, err := task.ReadProgress(t.Dir); err == nil {
-		s.Progress = p // may be nil: programs need not report any
+		s.Progress = p // can be nil: programs are not required to report any
 	}
 	return s, nil
 }
 
-// starts says where a task starts; Slurm may not know the node.
+// starts says where a task is starting; Slurm may not know the node yet.
 func starts(r jobRecord) string {
 	if r.Node == "" {
 		return "it starts"
 	}
-	return "it starts on node " + r.Node
+	return "starting on node " + r.Node
 }
 
-// readOutcome returns nil where there is no readable outcome.
+// readOutcome returns nil if there is no readable outcome.
 func readOutcome(dir string) (*app.Outcome, error) {
 	o, err := task.ReadOutcome(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, task.ErrUnreadable) {

@@ -98,11 +98,11 @@ func TestTaskIsLostOnNodeWithoutSharedDirectory(t *testing.T) {
 	a = w.start(e, a)
 	must.OK(t, os.Rename(a.Dir, a.Dir+"-unseen"))
 	w.cluster.Run(t, "scontrol", "release", number(a))
-	w.lost(e, a, "does not see the folder")
+	w.lost(e, a, "can't access the folder")
 }
 
-// TestRequeuedJobRunsNothingTwice has an administrator requeue a job that must not
-// be requeued.
+// TestRequeuedJobRunsNothingTwice has an administrator requeue a job that must not be
+// requeued.
 func TestRequeuedJobRunsNothingTwice(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
@@ -128,8 +128,8 @@ func TestTaskOfCrashedNodeIsLost(t *testing.T) {
 	w.lost(e, a, "node c1 failed")
 }
 
-// Slurm gives up on a node that it cannot reach, but tasks there may still reach
-// the shared directory.
+// Slurm gives up a node that it can't reach, but tasks there may still have access to the
+// shared directory.
 func TestTaskOfUnreachableNodeIsAwaited(t *testing.T) {
 	w := worldOn(t, cluster.New(t, cluster.Knobs{Nodes: 1}))
 	w.options.Late = time.Millisecond
@@ -165,8 +165,7 @@ func TestAccountingReportsJobsTheControllerForgot(t *testing.T) {
 	}
 }
 
-// TestForgottenRunningJobIsAwaited simulates a controller that forgot a job in a
-// crash.
+// TestForgottenRunningJobIsAwaited simulates a controller that forgot a job in a crash.
 func TestForgottenRunningJobIsAwaited(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		w := newWorld(t)
@@ -195,9 +194,9 @@ func TestForgottenRunningJobIsAwaited(t *testing.T) {
 	}
 }
 
-// TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks simulates file systems
-// with locks local to each machine. A cluster on one machine shares all locks, so
-// the test changes the record of where the task runs.
+// TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks simulates file systems with
+// locks local to each machine. A cluster on one machine shares all locks, so the test
+// changes the record of where the task runs.
 func TestForgottenJobElsewhereIsLostByTimeLimitOrSharedLocks(t *testing.T) {
 	w := newWorld(t)
 	first := w.executor()
@@ -289,7 +288,7 @@ func TestClusterWithoutAccounting(t *testing.T) {
 	calls := w.standIn("sacct", `echo >>$calls; echo "Slurm accounting storage is disabled" >&2; exit 1`)
 	said := make(chan string, 100)
 	w.options.Log = func(message string, _ ...any) { said <- message }
-	w.options.Poll = 40 * time.Second // so that MinJobAge is too short
+	w.options.Poll = 40 * time.Second // makes MinJobAge too short
 	e, err := slurm.New(w.options)
 	must.OK(t, err)
 	defer e.Close()
@@ -328,7 +327,7 @@ func TestCancelledTaskOfQueuedArray(t *testing.T) {
 	}
 }
 
-// other starts a job that is none of ours and returns its number once it runs.
+// other starts a foreign job and returns its ID once it runs.
 func (w *world) other() string {
 	w.Helper()
 	id := strings.TrimSpace(w.cluster.Run(w, "sbatch", "--parsable", "--job-name=other", "--mem=64M", "--output=/dev/null", "--wrap=sleep 600"))
@@ -337,7 +336,7 @@ func (w *world) other() string {
 	return id
 }
 
-// runs reports whether the job that is none of ours runs.
+// runs reports whether the foreign job runs.
 func (w *world) runs(other string) bool {
 	w.Helper()
 	return strings.Contains(strings.Join(w.jobs("other"), " "), other+":RUNNING")
@@ -388,8 +387,8 @@ exec "$real" "$@"`)
 	}
 }
 
-// TestStopDoesNothingAboutJobsNotSeenForAWhile repeats the request without asking
-// Slurm how the task stands.
+// TestStopDoesNothingAboutJobsNotSeenForAWhile repeats the request without querying the
+// task's status.
 func TestStopDoesNothingAboutJobsNotSeenForAWhile(t *testing.T) {
 	w := newWorld(t)
 	calls := w.standIn("squeue", `echo >>"$calls"; exec "$real" "$@"`)

@@ -13,25 +13,25 @@ import (
 	"molrun/app/task"
 )
 
-// stopMargin is what a task gets beyond the grace of its program before Slurm
-// ends it.
+// stopMargin is the time a task gets in addition to its program's grace before Slurm ends
+// it.
 const stopMargin = 15 * time.Second
 
-// Stop records that the task is to end and has scancel called. Only Status shows
-// whether it had an effect, so the caller repeats it until then; it has to, if the
-// job is unknown yet.
+// Stop records the request to end the task and has scancel called. Only Status shows
+// whether it took effect, so the caller must repeat it until then, in particular if the
+// job is not known yet.
 func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	asked, err := task.RequestStop(t.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.Errorf(fault.Unavailable, "The folder that is shared with the cluster can't be written: %v", err)
+		return fault.Errorf(fault.Unavailable, "The folder shared with the cluster is not writable: %v", err)
 	}
-	if isRow(t) {
+	if runsInWorker(t) {
 		return e.stopRow(ctx, t, asked)
 	}
 	r, known := e.latest.of(t.Token)
-	e.submissions.hurry()
+	e.submissions.expectChange()
 	if !known || r.Kind().Over() {
-		return nil // Slurm has no job of it, or the next Status finds one
+		return nil // Slurm has no job for it, or the next Status finds one
 	}
 	how := cancelEnd
 	if r.Kind() == kindRunning && asked <= e.options.Grace+stopMargin {
@@ -40,7 +40,7 @@ func (e *Executor) Stop(ctx context.Context, t app.Task) error {
 	return e.canceler.requestEnd(ctx, r, how)
 }
 
-// cancelJobs cancels the jobs that still have these IDs. A controller that crashes may
+// cancelJobs cancels the jobs that still have these IDs. A controller that crashes can
 // reuse an ID for another user's job, so IDs are looked up by name right before scancel
 // is called, and scancel checks again if it can. If a job is not found, the caller
 // retries.
@@ -57,11 +57,11 @@ func (e *Executor) cancelJobs(ctx context.Context, how cancelManner, jobs []jobR
 			e.options.Log("scancel failed; retrying", "jobs", len(call.targets), "err", err)
 		}
 	}
-	e.submissions.hurry()
+	e.submissions.expectChange()
 }
 
-// latest holds what Slurm last said of each task that is not over, by its token,
-// for Stop. What it said long ago is forgotten.
+// latest holds Slurm's last record of each task that is not over, by token, for Stop. Old
+// records are dropped.
 type latest struct {
 	ttl time.Duration
 
@@ -74,7 +74,7 @@ type seenRecord struct {
 	at time.Time
 }
 
-// put adds what Slurm said at that time.
+// put adds a record that Slurm reported at that time.
 func (l *latest) put(token string, r jobRecord, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// submissions is what this process remembers of the names that it submitted.
-// Losing it loses time, nothing else.
+// submissions caches state of the names that this process submitted. Losing it only costs
+// time.
 type submissions struct {
 	mu        sync.Mutex
 	at        map[string]time.Time // when a name was last submitted
-	rejection map[string]string    // why a name may not be submitted yet
-	refused   map[string]string    // why a name cannot be submitted again
-	again     map[string]bool      // names that are being submitted again
+	rejection map[string]string    // why a name can't be submitted yet
+	refused   map[string]string    // why a name can't be submitted again
+	again     map[string]bool      // names being submitted again
 	hurried   bool                 // Slurm's jobs are about to change
 }
 
@@ -32,14 +32,14 @@ func (s *submissions) recordSubmission(name, why string) {
 	}
 }
 
-// lastSubmitted returns when a name was last submitted, zero where this process did not.
+// lastSubmitted returns when this process last submitted a name, or zero if it did not.
 func (s *submissions) lastSubmitted(name string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at[name]
 }
 
-// whyPending says why the submission of a name may have failed, "" if nothing is
+// whyPending returns why the submission of a name may have failed, or "" if nothing is
 // known.
 func (s *submissions) whyPending(name string) string {
 	s.mu.Lock()
@@ -47,14 +47,15 @@ func (s *submissions) whyPending(name string) string {
 	return s.rejection[name]
 }
 
-// whyRefused says why a name cannot be submitted again, "" if it can.
+// whyRefused returns why a name can't be submitted again, or "" if it can.
 func (s *submissions) whyRefused(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refused[name]
 }
 
-// maySubmitAgain reports whether a name may be submitted again now.
+// maySubmitAgain reports whether a name can be submitted again now, and marks it until
+// finish.
 func (s *submissions) maySubmitAgain(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +66,8 @@ func (s *submissions) maySubmitAgain(name string) bool {
 	return true
 }
 
-// finish ends what begin began. Whatever its result, it is not repeated at once.
+// finish ends the resubmission that maySubmitAgain allowed. Whatever the result, it is
+// not repeated at once.
 func (s *submissions) finish(name, refused string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +78,7 @@ func (s *submissions) finish(name, refused string) {
 	}
 }
 
-// forget drops names that were submitted long ago.
+// forget drops names submitted long ago.
 func (s *submissions) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,22 +92,22 @@ func (s *submissions) forget() {
 	})
 }
 
-// hurry says that Slurm's jobs are about to change.
-func (s *submissions) hurry() {
+// expectChange records that Slurm's jobs are about to change.
+func (s *submissions) expectChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hurried = true
 }
 
-// hurryPending reports whether jobs are about to change, since calm was called.
+// hurryPending reports whether hurry was called after the last calm.
 func (s *submissions) hurryPending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hurried
 }
 
-// calm says that Slurm is being asked for its jobs.
-func (s *submissions) calm() {
+// resetExpectChange resets hurry, because Slurm is being queried for its jobs.
+func (s *submissions) resetExpectChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hurried = false

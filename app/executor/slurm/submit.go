@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/fault"
 )
 
-// defaultPath is where programs on nodes are looked for without Options.NodePath.
+// defaultPath is the PATH of programs on nodes without Options.NodePath.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // submitter submits tasks to Slurm.
@@ -22,10 +22,9 @@ type submitter struct {
 	nodes       *nodes
 }
 
-// submit submits tasks with the same request, in parts if Slurm refuses them for
-// their number, and returns the handles of those that it took. An error says that
-// none of the others is or will be in Slurm. If that is unknown there is no error,
-// and Status finds out.
+// submit submits tasks with the same request, in parts if Slurm rejects their number, and
+// returns the handles of the accepted tasks. An error means that none of the others is or
+// will be in Slurm. If that is unknown there is no error, and Status finds out.
 func (s *submitter) submit(ctx context.Context, r request, tasks []app.Task) (handles []app.Handle, err error) {
 	for size := len(tasks); len(tasks) > 0; {
 		part := tasks[:min(size, len(tasks))]
@@ -43,7 +42,7 @@ func (s *submitter) submit(ctx context.Context, r request, tasks []app.Task) (ha
 	return handles, nil
 }
 
-// smaller returns how many tasks to try instead of n that were refused.
+// smaller returns how many tasks to try after n were rejected.
 func (s *submitter) smaller(ctx context.Context, n int, e *sizeError) int {
 	if e.long {
 		s.client.ForgetSettings()
@@ -77,9 +76,9 @@ func (s *submitter) submitPart(ctx context.Context, r request, tasks []app.Task)
 	return handles, nil
 }
 
-// sbatch submits a name whose list is written, for the first time or again. A
-// fault.Error says that Slurm refuses it; any other error says that the result is
-// unknown, which is noted and logged here.
+// sbatch submits a name whose list is written, for the first time or again. A fault.Error
+// means that Slurm rejects it; any other error means that the result is unknown, which is
+// recorded and logged here.
 func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks int) (id string, err error) {
 	program, err := s.program.install(ctx)
 	if err != nil {
@@ -87,7 +86,7 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 	}
 	script := wrapper{
 		list: s.lists.path(name), program: program, isolation: r.isolation,
-		path: s.options.NodePath, gpus: r.needs.GPUs > 0, pilot: r.pilot,
+		path: s.options.NodePath, gpus: r.needs.GPUs > 0, worker: r.worker,
 	}
 	if script.path == "" {
 		script.path = defaultPath
@@ -106,41 +105,41 @@ func (s *submitter) sbatch(ctx context.Context, r request, name string, tasks in
 	return id, nil
 }
 
-// unsure sorts the failures of sbatch: a refusal of Slurm is a fault.Error, any
-// other failure may have taken effect.
+// unsure classifies failures of sbatch: a rejection by Slurm is a fault.Error, any other
+// failure may have taken effect.
 func (s *submitter) unsure(name string, err error) error {
 	f, ok := errors.AsType[*commandFailure](err)
 	said := ""
 	if ok && f.Exited {
 		said = f.Said
 	}
-	switch limit := full(said); {
+	switch limit := submitLimitHit(said); {
 	case ok && errors.Is(f.Err, errNoCommand):
 		return fault.Errorf(fault.Unavailable, "The cluster's command sbatch is not installed on the server.")
 	case limit != "":
-		const why = "the cluster takes no more jobs of this account now"
+		const why = "this account has reached its limit of jobs on the cluster"
 		s.submissions.recordSubmission(name, why)
 		return &sizeError{refusal: fault.Errorf(fault.Unavailable, "%s (%s)", why, limit)}
 	case unreached(said):
-		const why = "the cluster's controller does not answer"
+		const why = "the cluster's controller does not respond"
 		s.submissions.recordSubmission(name, why)
 		return fault.Errorf(fault.Unavailable, why)
 	case tooLong(said):
-		return &sizeError{refusal: fault.Errorf(fault.Invalid, "The cluster takes no arrays of jobs. Ask an administrator to raise MaxArraySize."), long: true}
+		return &sizeError{refusal: fault.Errorf(fault.Invalid, "The cluster does not accept job arrays. Ask an administrator to raise MaxArraySize."), long: true}
 	case accountRefused(said):
-		why := fmt.Sprintf("the cluster refuses the account of the job (%s); ask an administrator to look at slurm.account and the account's associations", rejectionOf(said))
+		why := fmt.Sprintf("the cluster rejected the job's account (%s); ask an administrator to check slurm.account and the account's associations", rejectionOf(said))
 		s.submissions.recordSubmission(name, why)
 		return fault.Errorf(fault.Unavailable, "%s", why)
 	case refused(said):
-		return fault.Errorf(fault.Invalid, "The cluster refuses the job: %s. Ask an administrator to look at the cluster's settings of molrun.", rejectionOf(said))
+		return fault.Errorf(fault.Invalid, "The cluster rejected the job: %s. Ask an administrator to check molrun's Slurm settings.", rejectionOf(said))
 	}
-	s.submissions.recordSubmission(name, "the cluster did not say whether it took the job")
+	s.submissions.recordSubmission(name, "the cluster did not confirm the submission")
 	s.options.Log("sbatch failed; checking whether Slurm has the job", "name", name, "err", err)
 	return err
 }
 
-// again submits a name again. It returns why Slurm refuses it, "" if it does not. A
-// name that is too large becomes several, which are submitted later.
+// again submits a name again. It returns why Slurm rejects it, or "" if it does not. A
+// name with too many tasks is split into several, which are submitted later.
 func (s *submitter) again(ctx context.Context, name string, t app.Task) (refused string) {
 	tasks, err := s.lists.readList(name)
 	if err != nil {

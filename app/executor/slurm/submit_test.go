@@ -61,7 +61,8 @@ func TestJobInheritsNothingFromTheService(t *testing.T) {
 	}
 }
 
-// onlySlurm returns a folder of nothing but Slurm's commands, as they are installed below /opt.
+// onlySlurm returns a folder that contains only Slurm's commands, as in an installation
+// below /opt.
 func onlySlurm(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +74,7 @@ func onlySlurm(t *testing.T) string {
 	return dir
 }
 
-// number returns the job number in the task's handle.
+// number returns the job ID in the task's handle.
 func number(t app.Task) string {
 	_, rest, _ := strings.Cut(string(t.Handle), `"job":"`)
 	id, _, _ := strings.Cut(rest, `"`)
@@ -158,7 +159,7 @@ func TestRefusedJobIsNotStarted(t *testing.T) {
 	}
 }
 
-// A wrong account is an administrator's to correct: until then jobs wait.
+// Jobs wait until an administrator corrects the account.
 func TestJobsWaitForTheirAccount(t *testing.T) {
 	w := newWorld(t)
 	w.standIn("sbatch", `echo "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified" >&2; exit 1`)
@@ -168,8 +169,8 @@ func TestJobsWaitForTheirAccount(t *testing.T) {
 	}
 }
 
-// TestSubmissionOfUnknownOutcome has sbatch fail without a clear result. Whether or
-// not the submission took effect, the task runs exactly once.
+// TestSubmissionOfUnknownOutcome has sbatch fail without a clear result. Whether or not
+// the submission took effect, the task must run exactly once.
 func TestSubmissionOfUnknownOutcome(t *testing.T) {
 	const silent = `echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2; exit 1`
 	tests := []struct {
@@ -202,7 +203,8 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 				made := strings.Split(strings.TrimSpace(w.text(calls)), "\n")
 				n := len(made)
 				slices.Sort(made)
-				// A busy machine may gather the tasks in more than one submission.
+				// On a busy machine, the tasks may be gathered into more than one
+				// submission.
 				if want := len(slices.Compact(made)) + tt.again; n != want {
 					t.Errorf("sbatch was called %d times, want %d:\n%s", n, want, w.text(calls))
 				}
@@ -211,7 +213,7 @@ func TestSubmissionOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestArrayOfUnknownOutcomeIsSubmittedInParts has Slurm find an array too large when
+// TestArrayOfUnknownOutcomeIsSubmittedInParts has Slurm reject an array as too large when
 // it is submitted again.
 func TestArrayOfUnknownOutcomeIsSubmittedInParts(t *testing.T) {
 	for name, refusal := range map[string]string{
@@ -240,7 +242,7 @@ exec $real "$@"`)
 	}
 }
 
-// startAll starts tasks at the same time.
+// startAll starts tasks concurrently.
 func (w *world) startAll(e *slurm.Executor, n int, script string) []app.Task {
 	w.Helper()
 	tasks := make([]app.Task, n)
@@ -267,8 +269,8 @@ func (w *world) untilQuiet(tasks []app.Task) {
 	})
 }
 
-// untilAccounted waits until accounting has the given number of ended jobs with
-// the name.
+// untilAccounted waits until accounting lists the given number of ended jobs with the
+// name.
 func (w *world) untilAccounted(name string, ends int) {
 	w.Helper()
 	must.Become(w.T, "accounting knows the ends", func() bool {
@@ -310,7 +312,8 @@ func TestInterruptedStartIsRecovered(t *testing.T) {
 	}
 }
 
-// Administrators see whose job it is, whatever its names are, and users which of Slurm's it is.
+// Administrators see who owns a job, regardless of its name, and users see its Slurm job
+// ID.
 func TestJobsAreTraced(t *testing.T) {
 	w := newWorld(t)
 	e := w.executor()
@@ -326,7 +329,7 @@ func TestJobsAreTraced(t *testing.T) {
 		comment string
 	}{
 		{a, "molrun-fold_7__--hold____j:" + a.Token, "user=ann@lab.example organization=lab__ exit 1_ _ job=fold_7__--hold____j"},
-		{rows[0], "molrun-fam:" + filepath.Base(rows[0].Pilot), "user=ann@lab.example organization=lab batch=fam"},
+		{rows[0], "molrun-fam:" + filepath.Base(rows[0].Worker), "user=ann@lab.example organization=lab batch=fam"},
 	} {
 		now := w.running(e, tt.task)
 		if now.Cluster.Job == "" || !strings.HasPrefix(now.Cluster.Node, "c") || now.Cluster.Partition != "main" {

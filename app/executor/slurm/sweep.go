@@ -13,11 +13,11 @@ import (
 const (
 	// cleanUpEvery is how often the shared directory is cleaned up.
 	cleanUpEvery = time.Hour
-	// cleanUpAge is how old a file has to be.
+	// cleanUpAge is the minimum age of a file to be removed.
 	cleanUpAge = time.Hour
 )
 
-// cleanUpRegularly cleans up until ctx ends.
+// cleanUpRegularly cleans up regularly until ctx ends.
 func (e *Executor) cleanUpRegularly(ctx context.Context) {
 	ticker := time.NewTicker(cleanUpEvery)
 	defer ticker.Stop()
@@ -33,9 +33,9 @@ func (e *Executor) cleanUpRegularly(ctx context.Context) {
 	}
 }
 
-// CleanUp removes lists whose attempts' directories are all gone, copies of other
-// versions of this program once no list is older than the current copy, and
-// temporary files that a crash left. Files younger than age stay.
+// CleanUp removes lists whose attempt directories have all been removed, copies of other
+// versions of this program once no list is older than the current copy, and temporary
+// files left by a crash. Files younger than age are kept.
 func (e *Executor) CleanUp(ctx context.Context, age time.Duration) error {
 	before := e.options.Now().Add(-age)
 	oldest, err := e.cleanUpLists(ctx, before)
@@ -56,7 +56,7 @@ func (e *Executor) CleanUp(ctx context.Context, age time.Duration) error {
 	})
 }
 
-// cleanUpLists removes unneeded lists and returns the age of the oldest remaining.
+// cleanUpLists removes unneeded lists and returns the time of the oldest remaining one.
 func (e *Executor) cleanUpLists(ctx context.Context, before time.Time) (oldest time.Time, err error) {
 	oldest = e.options.Now()
 	entries, err := os.ReadDir(e.lists.dir)

@@ -7,29 +7,28 @@ import (
 	"molrun/app"
 )
 
-// remembered is how long a task is remembered that no Status asks for.
+// remembered is how long a task is tracked without a Status call for it.
 const remembered = time.Hour
 
-// tracked is what is remembered of a task from one Status to the next. Losing it
-// loses time, nothing else.
+// tracked is the state kept for a task between Status calls. Losing it only costs time.
 type tracked struct {
-	row   JobRow
+	row   TaskID
 	found bool // row is set
 	asked time.Time
 
 	cluster   app.ClusterJob
 	startedAt time.Time // from run.json
 	missing   int       // consecutive rounds in which Slurm did not know the task
-	missingAt time.Time // since when
-	round     int       // that was last counted
-	hopeless  time.Time // since when it waits for something that will not come
-	overAt    time.Time // since when Slurm says that it has ended
+	missingAt time.Time // start of these rounds
+	round     int       // the last round counted
+	hopeless  time.Time // since when its wait reason is one that does not resolve on its own
+	overAt    time.Time // since when Slurm has reported it as ended
 }
 
 // tracker holds the tracked tasks by token.
 type tracker map[string]*tracked
 
-// track returns what is remembered of a task.
+// track returns the state kept for a task.
 func (k *tracker) track(t app.Task, now time.Time) *tracked {
 	if *k == nil {
 		*k = tracker{}

@@ -19,7 +19,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// untilGo is part of scripts that run until the file out/go appears.
+// untilGo is the part of a script that runs until the file out/go appears.
 const untilGo = "while [ ! -e out/go ]; do sleep 0.05; done\n"
 
 // task prepares a task that runs the script.
@@ -40,7 +40,7 @@ func (w *world) task(script string) app.Task {
 	return t
 }
 
-// start starts the task and cleans up after the test.
+// start starts the task and registers its cleanup.
 func (w *world) start(e *slurm.Executor, t app.Task) app.Task {
 	w.Helper()
 	h, err := e.Start(w.Context(), t)
@@ -82,7 +82,7 @@ func (w *world) status(e *slurm.Executor, t app.Task) app.TaskStatus {
 	return all[0]
 }
 
-// until polls until the task is as wanted.
+// until polls until the task's status satisfies is.
 func (w *world) until(e *slurm.Executor, t app.Task, what string, is func(app.TaskStatus) bool) app.TaskStatus {
 	w.Helper()
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -110,7 +110,7 @@ func (w *world) ended(e *slurm.Executor, t app.Task) *app.Outcome {
 	return now.Outcome
 }
 
-// ends waits for the end of the task, which must have this cause.
+// ends waits for the end of the task and checks its cause.
 func (w *world) ends(e *slurm.Executor, t app.Task, want app.Cause) {
 	w.Helper()
 	if o := w.ended(e, t); o.Cause != want {
@@ -118,7 +118,7 @@ func (w *world) ends(e *slurm.Executor, t app.Task, want app.Cause) {
 	}
 }
 
-// lost waits until the task is lost, for a reason that says so.
+// lost waits until the task is lost and checks the reason.
 func (w *world) lost(e *slurm.Executor, t app.Task, says string) {
 	w.Helper()
 	if now := w.over(e, t); now.State != app.TaskLost || !strings.Contains(now.Reason, says) {
@@ -166,7 +166,7 @@ func (w *world) elsewhere(t app.Task) {
 	must.OK(w, errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)))
 }
 
-// jobs returns number and state of each job of that name.
+// jobs returns ID and state of each job with that name.
 func (w *world) jobs(name string) []string {
 	w.Helper()
 	out := w.cluster.Run(w, "squeue", "--noheader", "--states=all", "--array", "--name="+name, "--format=%i %T")
@@ -174,8 +174,7 @@ func (w *world) jobs(name string) []string {
 }
 
 // standIn replaces one of Slurm's commands with a script, for executors created
-// afterwards. In the script, $real is the real command and $calls a file for its
-// use.
+// afterwards. In the script, $real is the real command and $calls a file for its use.
 func (w *world) standIn(command, script string) (calls string) {
 	w.Helper()
 	dir := w.TempDir()
@@ -190,7 +189,7 @@ func (w *world) standIn(command, script string) (calls string) {
 	return calls
 }
 
-// lines counts the lines of a file, 0 if it does not exist.
+// lines counts the lines of a file; 0 if it does not exist.
 func (w *world) lines(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {

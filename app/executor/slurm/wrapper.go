@@ -6,23 +6,24 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// Exit statuses of the wrapper if the task did not begin. molrun task also exits
-// with 76 in a directory that was run before.
+// Exit statuses of the wrapper if the task did not begin. molrun task also exits with 76
+// in a directory that was run before.
 const (
-	exitNoDir   = 75 // the node does not see the shared folder, or not all of it
-	exitClaimed = 76 // another job runs the attempt, or did
+	exitNoDir   = 75 // the node sees none or only part of the shared folder
+	exitClaimed = 76 // another job runs or ran the attempt
 )
 
-// wrapper is the batch script: it finds the attempt's directory in the list, waits
-// until it sees the program, claims the directory, and becomes molrun task. Of the node's environment it passes on only
-// the devices that Slurm granted. Its PATH is that of sbatch, which may be Slurm's folder alone.
+// wrapper is the batch script: it finds the attempt's directory in the list, waits until
+// it sees the program, claims the directory, and execs molrun task. From the node's
+// environment it passes on only the devices that Slurm granted. Its PATH is that of
+// sbatch, which might contain only Slurm's folder.
 type wrapper struct {
 	list      string // path
 	program   string // path
 	isolation string // JSON
-	path      string // PATH of programs
+	path      string // PATH for programs
 	gpus      bool
-	pilot     bool
+	worker    bool
 }
 
 const script = `#!/bin/sh
@@ -45,7 +46,7 @@ exec >>shim.log 2>&1
 exec env -i PATH=PATHS MOLRUN_TASK="$token" DEVICES PROGRAM task "$dir"FLAGS --isolation ISOLATION
 `
 
-// devices passes on the granted devices, and nothing to a job without GPUs.
+// devices passes on the granted devices, for jobs with GPUs only.
 const devices = `${CUDA_VISIBLE_DEVICES+"CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"}`
 
 func (w wrapper) String() string {
@@ -54,8 +55,8 @@ func (w wrapper) String() string {
 		granted = devices
 	}
 	flags := ""
-	if w.pilot {
-		flags = " --pilot --gauged"
+	if w.worker {
+		flags = " --worker --gauged"
 	}
 	return strings.NewReplacer(
 		"LIST", plaintext.ShellWord(w.list), "PATHS", plaintext.ShellWord(w.path), "DEVICES", granted, "FLAGS", flags,

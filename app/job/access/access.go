@@ -24,42 +24,41 @@ type Accounts struct {
 	invited  invitations
 	signIn   SignIn
 	onChange func()       // optional
-	onRevoke func(string) // likewise
+	onRevoke func(string) // optional
 }
 
-// New returns the accounts of a store. The blobs know which links a key has made.
+// New returns the accounts of a store. The blobs are used to revoke the links of a key.
 func New(store app.Store, blobs app.Blobs, now func() time.Time) *Accounts {
 	return &Accounts{store: store, blobs: blobs, now: now}
 }
 
-// errUnauthorized is the answer to every invalid key, for any reason.
+// errUnauthorized is returned for every invalid key, whatever the reason.
 var errUnauthorized = &fault.Error{
 	Code:    fault.Unauthorized,
 	Message: "Send a valid API key in x-api-key; an administrator can create one with `molrun key create`.",
 }
 
-// Authenticate returns the caller behind a key that comes from an address, or
-// Unauthorized.
+// Authenticate returns the caller for a key used from an address, or Unauthorized.
 func (s *Accounts) Authenticate(ctx context.Context, key string, from netip.Addr) (app.Caller, error) {
 	id, secret, ok := apikey.Split(key)
 	if !ok {
 		return app.Caller{}, errUnauthorized
 	}
-	at := s.now() // before the key is read: links issued to it are not later than its end
+	at := s.now() // before the key is read, so that links issued to it end no later than the key
 	k, err := s.keyOf(ctx, id)
 	if err != nil {
 		return app.Caller{}, err
 	}
 	same := subtle.ConstantTimeCompare([]byte(apikey.Hash(secret)), []byte(k.Hash)) == 1
-	if !same || !k.Live(at) || !k.Admits(from) {
+	if !same || !k.Valid(at) || !k.Admits(from) {
 		return app.Caller{}, errUnauthorized
 	}
 	s.uses.Note(k.ID, at)
 	return app.Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Rights: k.Rights(), At: at}, nil
 }
 
-// Recheck returns Unauthorized if the key or the session of a caller is no longer valid,
-// or the key allows less than it did.
+// Recheck returns Unauthorized if the caller's key or session is no longer valid, or the
+// key has fewer rights than before.
 func (s *Accounts) Recheck(ctx context.Context, by app.Caller) error {
 	if by.Session != "" {
 		if err := s.sessionLives(ctx, by.KeyID, by.Session); err != nil {
@@ -68,16 +67,17 @@ func (s *Accounts) Recheck(ctx context.Context, by app.Caller) error {
 		s.uses.Note(sessionUse+by.Session+"/"+by.KeyID, s.now())
 	}
 	k, err := s.keyOf(ctx, by.KeyID)
-	if err == nil && !(k.Live(s.now()) && k.Rights().Has(by.Rights)) {
+	if err == nil && !(k.Valid(s.now()) && k.Rights().Has(by.Rights)) {
 		err = errUnauthorized
 	}
 	return err
 }
 
-// OnChange calls notify when a key may have changed. Call it before that can happen.
+// OnChange calls notify when a key might have changed. It must be called before that can
+// happen.
 func (s *Accounts) OnChange(notify func()) { s.onChange = notify }
 
-// forgetKeys makes a change of a key known at once.
+// forgetKeys makes a change of a key effective at once.
 func (s *Accounts) forgetKeys() {
 	s.keys.Forget()
 	if s.onChange != nil {
@@ -85,8 +85,8 @@ func (s *Accounts) forgetKeys() {
 	}
 }
 
-// keyOf returns the record of a key, as its user's limits it. An unknown key gets a record that never
-// matches, so that the comparison takes the same time.
+// keyOf returns the record of a key, limited by the record of its user. For an unknown
+// key it returns a record that never matches, so that the comparison takes the same time.
 func (s *Accounts) keyOf(ctx context.Context, id string) (*apikey.Key, error) {
 	k, changes := s.keys.Find(id)
 	if k != nil {
@@ -106,7 +106,7 @@ func (s *Accounts) keyOf(ctx context.Context, id string) (*apikey.Key, error) {
 	return k, nil
 }
 
-// userOf returns the record of a user, nil if there is none.
+// userOf returns the record of a user, or nil if there is none.
 func userOf(tx app.Tx, organization, email string) (*apikey.User, error) {
 	u, err := tx.User(organization, email)
 	if errors.Is(err, fault.NotFound) {
@@ -115,14 +115,14 @@ func userOf(tx app.Tx, organization, email string) (*apikey.User, error) {
 	return u, err
 }
 
-// recheck returns Unauthorized if the caller of a change may do less than it did when
-// the request arrived: its own key or user may be what another request has changed.
+// recheck returns Unauthorized if the caller has fewer rights than when the request
+// arrived: another request might have changed its own key or user.
 func (s *Accounts) recheck(tx app.Tx, by app.Caller) error {
 	if by.Operator {
 		return nil
 	}
 	k, err := LimitedKey(tx, by.KeyID)
-	if errors.Is(err, fault.NotFound) || err == nil && !(k.Live(s.now()) && k.Rights().Has(by.Rights)) {
+	if errors.Is(err, fault.NotFound) || err == nil && !(k.Valid(s.now()) && k.Rights().Has(by.Rights)) {
 		return errUnauthorized
 	}
 	return err

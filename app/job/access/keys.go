@@ -16,19 +16,19 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// KeyRequest asks for a key. Role "" is member, no scopes are all that the role
-// allows, no networks are all addresses; Expires 0 is never.
+// KeyRequest is a request for a key. Role "" means member, no Scopes means all that the
+// role allows, no Networks means any address, and Expires 0 means never.
 type KeyRequest struct {
 	Organization, Email string
 	Role                apikey.Role
 	Scopes              []apikey.Scope
-	Networks            []string // addresses and blocks of them
+	Networks            []string // addresses and CIDR blocks
 	Name                string
 	Expires             time.Duration
 }
 
-// CreateKey issues a key for any user that the caller manages. The key itself is
-// returned here and stored nowhere.
+// CreateKey issues a key for a user whom the caller manages. The key itself is returned
+// but not stored.
 func (s *Accounts) CreateKey(ctx context.Context, by app.Caller, r KeyRequest) (key string, rec *apikey.Key, err error) {
 	return s.create(ctx, by, r, func(tx app.Tx, rec *apikey.Key) error {
 		u, err := userOf(tx, rec.Organization, rec.Email)
@@ -38,15 +38,15 @@ func (s *Accounts) CreateKey(ctx context.Context, by app.Caller, r KeyRequest) (
 		case u.Disabled:
 			return fault.List(bodyFault("this user is disabled; enable the user first", "email"))
 		case r.Role == "":
-			rec.Role = rec.Under(u).Role
+			rec.Role = rec.LimitedBy(u).Role
 		}
 		return checkRole(rec, u)
 	})
 }
 
-// checkRole refuses a role of a key that the record of its user would limit.
+// checkRole rejects a key's role that exceeds that of the user's record.
 func checkRole(k *apikey.Key, u *apikey.User) error {
-	if k.Under(u).Role == k.Role {
+	if k.LimitedBy(u).Role == k.Role {
 		return nil
 	}
 	return fault.List(bodyFault(fmt.Sprintf("%s is a %s; change the role of the user first", u.Email, u.Role), "role"))
@@ -87,7 +87,7 @@ func (s *Accounts) create(ctx context.Context, by app.Caller, r KeyRequest, fini
 	return key, rec, err
 }
 
-// validate returns the networks that a request names, and all its faults.
+// validate returns the parsed networks of a request, or all its validation errors.
 func (r KeyRequest) validate() (networks []netip.Prefix, err error) {
 	var f faults
 	f.addFault(naming.CheckName(r.Organization), "organization")
@@ -106,10 +106,10 @@ func (r KeyRequest) validate() (networks []netip.Prefix, err error) {
 	return networks, fault.List(f...)
 }
 
-// faults are those of a body.
+// faults are the validation errors of a request body.
 type faults []fault.Field
 
-// addFault records a fault at a path, none if msg is "".
+// addFault records an error at a path, unless msg is "".
 func (f *faults) addFault(msg string, at ...any) {
 	if msg != "" {
 		*f = append(*f, bodyFault(msg, at...))
@@ -120,7 +120,7 @@ func bodyFault(msg string, at ...any) fault.Field {
 	return fault.Field{Loc: append([]any{"body"}, at...), Msg: msg, Type: "value"}
 }
 
-// addLimits checks what was sent of what a key has beside its user.
+// addLimits validates the fields of a key other than its user.
 func (f *faults) addLimits(role apikey.Role, scopes []apikey.Scope, name string) {
 	if role != "" && role.Rights() == 0 {
 		f.addFault(roles, "role")
@@ -137,8 +137,8 @@ func (f *faults) addLimits(role apikey.Role, scopes []apikey.Scope, name string)
 
 const roles = "use viewer, member or admin"
 
-// Keys lists the keys that a caller manages, sorted by id: all of the operator's, of
-// an admin's organization, or its own.
+// Keys returns the keys that a caller manages, sorted by ID: all keys for the operator,
+// those of the organization for an admin, and its own keys otherwise.
 func (s *Accounts) Keys(ctx context.Context, by app.Caller) (keys []*apikey.Key, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		all, err := tx.Keys()
@@ -152,14 +152,14 @@ func (s *Accounts) Keys(ctx context.Context, by app.Caller) (keys []*apikey.Key,
 	return keys, err
 }
 
-// KeyChange is what to change of a key; an empty field stays as it is.
+// KeyChange is a change to a key; an empty field keeps the current value.
 type KeyChange struct {
 	Role   apikey.Role
 	Scopes []apikey.Scope
 	Name   string
 }
 
-// ChangeKey changes what a key allows, with immediate effect.
+// ChangeKey changes a key's role, scopes or name, with immediate effect.
 func (s *Accounts) ChangeKey(ctx context.Context, by app.Caller, id string, change KeyChange) (*apikey.Key, error) {
 	var f faults
 	f.addLimits(change.Role, change.Scopes, change.Name)
@@ -186,12 +186,12 @@ func (s *Accounts) ChangeKey(ctx context.Context, by app.Caller, id string, chan
 	})
 }
 
-// manages reports whether a caller may see and change a key.
+// manages reports whether a caller can see and change a key.
 func manages(by app.Caller, k *apikey.Key) bool {
 	return by.Operator || k.Organization == by.Organization && by.May(k.Email)
 }
 
-// DisableKey disables a key or enables it again, with immediate effect.
+// DisableKey disables or enables a key, with immediate effect.
 func (s *Accounts) DisableKey(ctx context.Context, by app.Caller, id string, disabled bool) (*apikey.Key, error) {
 	return s.changeKey(ctx, by, id, func(tx app.Tx, k *apikey.Key) error {
 		k.Disabled = disabled
@@ -202,14 +202,15 @@ func (s *Accounts) DisableKey(ctx context.Context, by app.Caller, id string, dis
 	})
 }
 
-// DeleteKey deletes a key for good.
+// DeleteKey deletes a key permanently.
 func (s *Accounts) DeleteKey(ctx context.Context, by app.Caller, id string) error {
 	_, err := s.changeKey(ctx, by, id, func(tx app.Tx, _ *apikey.Key) error { return tx.DeleteKey(id) })
 	return err
 }
 
-// changeKey applies change to a key that the caller manages, and makes it known. An
-// admin can't lose its own rights: an organization that has admins keeps one.
+// changeKey applies change to a key that the caller manages and makes it effective at
+// once. Admins can't remove their own rights, so an organization that has admins keeps
+// one.
 func (s *Accounts) changeKey(ctx context.Context, by app.Caller, id string, change func(app.Tx, *apikey.Key) error) (k *apikey.Key, err error) {
 	defer s.forgetKeys()
 	err = s.store.Update(ctx, func(tx app.Tx) (err error) {
@@ -222,14 +223,14 @@ func (s *Accounts) changeKey(ctx context.Context, by app.Caller, id string, chan
 		if err := change(tx, k); err != nil {
 			return err
 		}
-		return s.staysAdmin(tx, by, k.Successor != "")
+		return s.checkStaysAdmin(tx, by, k.Successor != "")
 	})
 	return k, err
 }
 
-// staysAdmin refuses a change after which the admin who makes it is none, unless its
-// key has been replaced.
-func (s *Accounts) staysAdmin(tx app.Tx, by app.Caller, replaced bool) error {
+// checkStaysAdmin rejects a change by which an admin would lose its own admin rights, unless
+// its key has been replaced.
+func (s *Accounts) checkStaysAdmin(tx app.Tx, by app.Caller, replaced bool) error {
 	if by.Operator || !by.Administers() || replaced {
 		return nil
 	}
@@ -241,7 +242,7 @@ func (s *Accounts) staysAdmin(tx app.Tx, by app.Caller, replaced bool) error {
 	return nil
 }
 
-// managedKey returns a key that the caller manages. Others are not found.
+// managedKey returns a key that the caller manages, and NotFound for any other key.
 func managedKey(tx app.Tx, by app.Caller, id string) (*apikey.Key, error) {
 	k, err := tx.Key(id)
 	if errors.Is(err, fault.NotFound) || err == nil && !manages(by, k) {
@@ -254,7 +255,7 @@ func noKey(id, list string) error {
 	return fault.Errorf(fault.NotFound, "there is no key %q; %s shows them", id, list)
 }
 
-// keyList names what lists the keys of a caller.
+// keyList returns the command or request that lists the keys of a caller.
 func keyList(by app.Caller) string {
 	switch {
 	case by.Operator:
@@ -265,10 +266,10 @@ func keyList(by app.Caller) string {
 	return "GET /keys"
 }
 
-// RevokeLinks ends all links that were made with a key, or without one by a user whom
-// a proxy had signed in: the id is then user:organization/email. That is permanent, whatever
-// the links show: files, archives, uploads, shares, logs. Requests that are under way are
-// meant, too; links made later work, if the key does.
+// RevokeLinks permanently revokes all links made with a key, including for requests in
+// progress: links to files, archives, uploads, shares and logs. id is the ID of the key,
+// or user:organization/email for a user who signed in through a proxy and has no key.
+// Links made later work as long as the key does.
 func (s *Accounts) RevokeLinks(ctx context.Context, by app.Caller, id string) error {
 	err := s.store.Update(ctx, func(tx app.Tx) error {
 		k, err := LimitedKey(tx, id)
@@ -289,9 +290,9 @@ func (s *Accounts) RevokeLinks(ctx context.Context, by app.Caller, id string) er
 	return s.blobs.RevokeLinks(id)
 }
 
-// EndLinks ends all links of all users that the secret does not sign: those of shares, those
-// that sign in, and those to logs.
-func (s *Accounts) EndLinks(ctx context.Context) error {
+// RevokeAllLinks revokes all links of all users that are not signed with the secret: links to
+// shares, sign-in links and links to logs.
+func (s *Accounts) RevokeAllLinks(ctx context.Context) error {
 	err := s.store.Update(ctx, func(tx app.Tx) error {
 		organizations, err := tx.Organizations()
 		for _, one := range organizations {
@@ -323,18 +324,18 @@ func deleteShares(tx app.Tx, organization string, which func(*app.Share) bool) e
 	return nil
 }
 
-// OnRevoke calls notify with the id of the key whose links were revoked, "" for all keys.
-// Call it before that can be.
+// OnRevoke calls notify with the ID of the key whose links were revoked; "" means all
+// keys. It must be called before any link can be revoked.
 func (s *Accounts) OnRevoke(notify func(id string)) { s.onRevoke = notify }
 
-// RotateKey issues a successor for a key. The old key expires after the
-// overlap, so that programs can switch without a pause. The successor of a key
-// that expires lives as long as the old key was meant to.
+// RotateKey issues a successor for a key. The old key expires after the overlap, so that
+// programs can switch without interruption. If the old key had an expiry, the successor
+// gets the same validity period.
 func (s *Accounts) RotateKey(ctx context.Context, by app.Caller, id string, overlap time.Duration) (key string, rec *apikey.Key, err error) {
 	key, newID, secret := apikey.New()
 	_, err = s.changeKey(ctx, by, id, func(tx app.Tx, old *apikey.Key) error {
 		now := s.now()
-		if !old.Live(now) {
+		if !old.Valid(now) {
 			return fault.Errorf(fault.Invalid, "key %s is disabled or expired; create a new one", id)
 		}
 		if old.Successor != "" {

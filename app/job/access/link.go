@@ -15,22 +15,22 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// LinkLife is how long a link signs in.
+// LinkLife is how long a sign-in link is valid.
 const LinkLife = 10 * time.Minute
 
-// maxLinks bounds how many links there are at a time; the oldest makes way.
+// maxLinks is the maximum number of links at a time; the oldest is dropped.
 const maxLinks = 100
 
-// Invitation lets anyone who has its token sign in as a user, once.
+// Invitation lets anyone with its token sign in as a user, once.
 type Invitation struct {
 	Token               string
 	Organization, Email string
-	Role                apikey.Role // of a user who has neither a record nor a key
+	Role                apikey.Role // for a user with neither a record nor a key
 	ExpiresAt           time.Time
 }
 
-// invitations are those that were not used yet. They are kept in memory only, and by the
-// hashes of their tokens, so a restart ends them.
+// invitations are the unused invitations. They are kept in memory only, by the hashes of
+// their tokens, so they do not survive a restart.
 type invitations struct {
 	mu     sync.Mutex
 	byHash map[string]Invitation
@@ -58,14 +58,13 @@ func (l *invitations) addInvitation(i Invitation, now time.Time) {
 	l.byHash[hash] = i
 }
 
-// clearAll revokes all invitations.
 func (l *invitations) clearAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.byHash)
 }
 
-// redeem returns an invitation that has not expired, and removes it.
+// redeem removes an invitation and returns it if it has not expired.
 func (l *invitations) redeem(token string, now time.Time) (Invitation, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,14 +74,14 @@ func (l *invitations) redeem(token string, now time.Time) (Invitation, bool) {
 	return i, found && now.Before(i.ExpiresAt)
 }
 
-// The user of an invitation while there are no keys.
+// The user of an invitation if there are no keys yet.
 const (
 	firstOrganization = "lab"
 	firstEmail        = "admin@localhost"
 )
 
-// Invite makes an invitation for a user. Organization and email may be left out where
-// they leave no doubt. Where there are no users yet, it is for the first admin.
+// Invite creates an invitation for a user. Organization and email can be omitted if the
+// user is unambiguous. If there are no users yet, it invites the first admin.
 func (s *Accounts) Invite(ctx context.Context, organization, email string) (Invitation, error) {
 	email = strings.ToLower(email)
 	var users []*User
@@ -97,8 +96,8 @@ func (s *Accounts) Invite(ctx context.Context, organization, email string) (Invi
 	if len(users) == 0 {
 		i.Organization, i.Email, i.Role = cmp.Or(organization, firstOrganization), cmp.Or(email, firstEmail), apikey.Admin
 	} else {
-		if i.Organization, i.Email, err = meant(users, organization, email); err == nil {
-			err = s.checkOpen(ctx, i.Organization, i.Email)
+		if i.Organization, i.Email, err = uniqueUser(users, organization, email); err == nil {
+			err = s.checkCanSignIn(ctx, i.Organization, i.Email)
 		}
 		if err != nil {
 			return Invitation{}, err
@@ -114,8 +113,9 @@ func (s *Accounts) Invite(ctx context.Context, organization, email string) (Invi
 	return i, nil
 }
 
-// meant returns the only user who fits, or else the only admin of these.
-func meant(users []*User, organization, email string) (string, string, error) {
+// uniqueUser returns the only matching user, or otherwise the only admin among the matching
+// users.
+func uniqueUser(users []*User, organization, email string) (string, string, error) {
 	users = slices.DeleteFunc(users, func(u *User) bool {
 		return organization != "" && u.Organization != organization || email != "" && u.Email != email
 	})
@@ -136,9 +136,9 @@ func meant(users []*User, organization, email string) (string, string, error) {
 	return users[0].Organization, users[0].Email, nil
 }
 
-// checkOpen refuses a user who could not sign in: about whom nothing was decided, and whose
-// keys are all closed.
-func (s *Accounts) checkOpen(ctx context.Context, organization, email string) error {
+// checkCanSignIn rejects a user who could not sign in: one without a record and without a
+// valid key.
+func (s *Accounts) checkCanSignIn(ctx context.Context, organization, email string) error {
 	return s.store.View(ctx, func(tx app.Tx) error {
 		u, err := userOf(tx, organization, email)
 		if err == nil && u == nil {
@@ -151,7 +151,8 @@ func (s *Accounts) checkOpen(ctx context.Context, organization, email string) er
 	})
 }
 
-// Accept returns the caller whom a token invites, or Unauthorized. It works once.
+// Accept returns the caller for an invitation's token, or Unauthorized. A token works
+// once.
 func (s *Accounts) Accept(ctx context.Context, token string) (app.Caller, error) {
 	i, ok := s.invited.redeem(token, s.now())
 	if !ok {

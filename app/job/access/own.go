@@ -11,11 +11,11 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// maxOwnKeys bounds how many keys a user has who makes them.
+// maxOwnKeys is the maximum number of keys of a user who creates another one.
 const maxOwnKeys = 100
 
-// CreateOwnKey issues a key for the caller, with at most its own rights, from its own
-// networks and as long as its own key lives. What r leaves out is as in that key.
+// CreateOwnKey issues a key for the caller, with at most the rights, networks and
+// validity of the caller's own key. Fields omitted from r are copied from that key.
 func (s *Accounts) CreateOwnKey(ctx context.Context, by app.Caller, r KeyRequest) (key string, rec *apikey.Key, err error) {
 	r.Organization, r.Email = by.Organization, by.Email
 	return s.create(ctx, by, r, func(tx app.Tx, rec *apikey.Key) error {
@@ -26,11 +26,11 @@ func (s *Accounts) CreateOwnKey(ctx context.Context, by app.Caller, r KeyRequest
 		if err := inherit(rec, own, r); err != nil {
 			return err
 		}
-		return checkNumber(tx, by)
+		return checkOwnKeyCount(tx, by)
 	})
 }
 
-// inherit completes the record of a key that the user of own has asked for.
+// inherit completes the record of a key requested with the key own.
 func inherit(rec, own *apikey.Key, r KeyRequest) error {
 	if r.Role == "" {
 		rec.Role = own.Role
@@ -47,13 +47,13 @@ func inherit(rec, own *apikey.Key, r KeyRequest) error {
 	var f faults
 	switch {
 	case !own.Role.Rights().Has(rec.Role.Rights()):
-		f.addFault(fmt.Sprintf("your key has the role %s; a key that you make can't have more", own.Role), "role")
+		f.addFault(fmt.Sprintf("your key has the role %s; a key that you create can't have a higher one", own.Role), "role")
 	case !own.Rights().Has(rec.Rights()):
-		f.addFault("your key has fewer scopes; a key that you make can't have more", "scopes")
+		f.addFault("your key has fewer scopes; a key that you create can't have more", "scopes")
 	}
 	for i, n := range rec.Networks {
 		if !within(own.Networks, n) {
-			f.addFault("your key works only from its own networks; a key that you make can't work elsewhere", "networks", i)
+			f.addFault("your key is restricted to certain networks; a key that you create can't allow others", "networks", i)
 		}
 	}
 	if end := own.ExpiresAt; !end.IsZero() && rec.ExpiresAt.After(end.Time) {
@@ -62,14 +62,15 @@ func inherit(rec, own *apikey.Key, r KeyRequest) error {
 	return fault.List(f...)
 }
 
-// within reports whether one of the outer networks holds all of a network.
+// within reports whether one of the outer networks contains all of n. No outer networks
+// means all addresses.
 func within(outer []netip.Prefix, n netip.Prefix) bool {
 	return len(outer) == 0 || slices.ContainsFunc(outer, func(o netip.Prefix) bool {
 		return o.Bits() <= n.Bits() && o.Contains(n.Addr())
 	})
 }
 
-func checkNumber(tx app.Tx, by app.Caller) error {
+func checkOwnKeyCount(tx app.Tx, by app.Caller) error {
 	keys, err := tx.Keys()
 	if err != nil {
 		return err
@@ -81,18 +82,17 @@ func checkNumber(tx app.Tx, by app.Caller) error {
 	return nil
 }
 
-// ownedBy reports whether a key is the caller's.
 func ownedBy(by app.Caller, k *apikey.Key) bool {
 	return k.Organization == by.Organization && k.Email == by.Email
 }
 
-// OwnKeys lists the keys of the caller, sorted by id.
+// OwnKeys returns the caller's keys, sorted by ID.
 func (s *Accounts) OwnKeys(ctx context.Context, by app.Caller) ([]*apikey.Key, error) {
 	keys, err := s.Keys(ctx, by)
 	return slices.DeleteFunc(keys, func(k *apikey.Key) bool { return !ownedBy(by, k) }), err
 }
 
-// DeleteOwnKey deletes a key of the caller, which may be the one that it uses.
+// DeleteOwnKey deletes a key of the caller, possibly the one in use.
 func (s *Accounts) DeleteOwnKey(ctx context.Context, by app.Caller, id string) error {
 	_, err := s.changeKey(ctx, by, id, func(tx app.Tx, k *apikey.Key) error {
 		if !ownedBy(by, k) {

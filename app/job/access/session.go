@@ -16,23 +16,24 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// A session lets a browser act for an API key, or for a user, without keeping the key
+// A session lets a browser act for an API key, or for a user, without storing the key
 // where scripts can read it. It is a record rather than a signed token so that signing
-// out ends it for good, wherever a copy of the cookie may be. What it allows is looked up
-// with each request: it ends with its key or user, and works only from the networks of
-// the key. A rotated key and its sessions go on until the overlap is over.
+// out ends it for good, even if the cookie was copied. Its rights are looked up at each
+// request: it ends with its key or user, and works only from the networks of the key. A
+// rotated key and its sessions remain valid until the overlap ends.
 
-// maxSessions bounds the sessions of a key or user; the least recently used makes way.
+// maxSessions is the maximum number of sessions of a key or user; the least recently used
+// is dropped.
 const maxSessions = 20
 
-// BeginSession makes a session for a caller, as long as its key lives and at most
-// apikey.SessionLife. The value of its cookie is stored nowhere.
+// BeginSession creates a session for a caller, valid as long as its key and at most for
+// apikey.SessionLife. The cookie value is not stored.
 func (s *Accounts) BeginSession(ctx context.Context, by app.Caller) (value string, made *apikey.Session, err error) {
 	secret := rand.Text()
 	err = s.store.Update(ctx, func(tx app.Tx) error {
 		now := s.now()
 		k, err := LimitedKey(tx, by.KeyID)
-		if errors.Is(err, fault.NotFound) || err == nil && !k.Live(now) {
+		if errors.Is(err, fault.NotFound) || err == nil && !k.Valid(now) {
 			err = errUnauthorized
 		}
 		if err != nil {
@@ -53,7 +54,8 @@ func (s *Accounts) BeginSession(ctx context.Context, by app.Caller) (value strin
 	return base64.RawURLEncoding.EncodeToString([]byte(by.KeyID)) + "." + secret, made, err
 }
 
-// evictSessions deletes the sessions of a holder that are one too many.
+// evictSessions deletes a holder's least recently used sessions to make space for one
+// more.
 func evictSessions(tx app.Tx, holder string) error {
 	var all []*apikey.Session
 	for one, err := range tx.Sessions(holder) {
@@ -71,9 +73,9 @@ func evictSessions(tx app.Tx, holder string) error {
 	return nil
 }
 
-// OfSession returns the caller behind the value of a session's cookie that comes from an
-// address, or Unauthorized.
-func (s *Accounts) OfSession(ctx context.Context, value string, from netip.Addr) (app.Caller, error) {
+// AuthenticateSession returns the caller for a session cookie used from an address, or
+// Unauthorized.
+func (s *Accounts) AuthenticateSession(ctx context.Context, value string, from netip.Addr) (app.Caller, error) {
 	encoded, secret, _ := strings.Cut(value, ".")
 	holder, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil || len(holder) == 0 {
@@ -88,7 +90,7 @@ func (s *Accounts) OfSession(ctx context.Context, value string, from netip.Addr)
 	switch {
 	case err != nil:
 		return app.Caller{}, err
-	case !k.Live(at) || !k.Admits(from):
+	case !k.Valid(at) || !k.Admits(from):
 		return app.Caller{}, errUnauthorized
 	}
 	s.uses.Note(k.ID, at)
@@ -96,13 +98,14 @@ func (s *Accounts) OfSession(ctx context.Context, value string, from netip.Addr)
 	return app.Caller{KeyID: k.ID, Organization: k.Organization, Email: k.Email, Rights: k.Rights(), At: at, Session: hash}, nil
 }
 
-// sessionUse begins the names under which uses of sessions are noted; hash/holder follows.
+// sessionUse is the prefix for recorded uses of sessions; hash/holder follows.
 const sessionUse = "session:"
 
-// sessionLives returns Unauthorized unless a session is valid, its holder aside.
+// sessionLives returns Unauthorized unless the session is valid. It does not check the
+// holder.
 func (s *Accounts) sessionLives(ctx context.Context, holder, hash string) error {
 	one, err := s.session(ctx, holder, hash)
-	if errors.Is(err, fault.NotFound) || err == nil && !one.Live(s.now()) {
+	if errors.Is(err, fault.NotFound) || err == nil && !one.Valid(s.now()) {
 		return errUnauthorized
 	}
 	return err
@@ -116,8 +119,8 @@ func (s *Accounts) session(ctx context.Context, holder, hash string) (one *apike
 	return one, err
 }
 
-// Self returns what a caller goes by: its key, or what stands for the key of a user whom
-// a proxy or a link has signed in, and its session, nil if it has none.
+// Self returns the caller's key, or the record that acts as the key of a user signed in
+// by a proxy or a link, and the caller's session, or nil if it has none.
 func (s *Accounts) Self(ctx context.Context, by app.Caller) (*apikey.Key, *apikey.Session, error) {
 	k, err := s.keyOf(ctx, by.KeyID)
 	if err != nil || by.Session == "" {
@@ -130,16 +133,16 @@ func (s *Accounts) Self(ctx context.Context, by app.Caller) (*apikey.Key, *apike
 	return k, one, err
 }
 
-// EndSession signs out a caller, at once. One without a session has nothing to end.
+// EndSession signs out a caller at once. It does nothing for a caller without a session.
 func (s *Accounts) EndSession(ctx context.Context, by app.Caller) error {
 	if by.Session == "" {
 		return nil
 	}
-	defer s.forgetKeys() // has streams check their keys again
+	defer s.forgetKeys() // makes streams check their keys again
 	return s.store.Update(ctx, func(tx app.Tx) error { return tx.DeleteSession(by.KeyID, by.Session) })
 }
 
-// DeleteExpiredSessions deletes the sessions that have ended.
+// DeleteExpiredSessions deletes the sessions that are no longer valid.
 func (s *Accounts) DeleteExpiredSessions(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx app.Tx) error {
 		for one, err := range tx.Sessions("") {
@@ -150,7 +153,7 @@ func (s *Accounts) DeleteExpiredSessions(ctx context.Context) error {
 			if err != nil && !errors.Is(err, fault.NotFound) {
 				return err
 			}
-			if err == nil && k.Live(s.now()) && one.Live(s.now()) {
+			if err == nil && k.Valid(s.now()) && one.Valid(s.now()) {
 				continue
 			}
 			if err := tx.DeleteSession(one.Holder, one.Hash); err != nil {
@@ -161,7 +164,8 @@ func (s *Accounts) DeleteExpiredSessions(ctx context.Context) error {
 	})
 }
 
-// endSessions deletes the sessions of holders who may come back; their sessions don't.
+// endSessions deletes the sessions of holders that might be enabled again, so that the
+// sessions stay ended.
 func endSessions(tx app.Tx, holders ...string) error {
 	for _, holder := range holders {
 		for one, err := range tx.Sessions(holder) {

@@ -11,22 +11,22 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// SignIn maps users whom a proxy has signed in to accounts. The zero value signs in no user.
+// SignIn maps users signed in by a proxy to accounts. The zero value signs in no users.
 type SignIn struct {
 	Organization string // of all these users
-	Create       bool   // a user who is not known becomes a member
+	Create       bool   // an unknown user becomes a member
 }
 
-// AllowSignIn lets a proxy sign in users. Call it before the first request.
+// AllowSignIn lets a proxy sign in users. It must be called before the first request.
 func (s *Accounts) AllowSignIn(how SignIn) { s.signIn = how }
 
-// signedIn begins the KeyID of callers without a key, who have organization/email
-// there. No key has such an id.
+// signedIn is the prefix of the KeyID of callers without a key; organization/email
+// follows. No key has such an ID.
 const signedIn = "user:"
 
-// SignIn returns the caller whom a proxy has signed in under an e-mail address, with
-// the rights of the user's role, or Unauthorized. Only users with a record sign in;
-// the first sign-in of a user with keys makes it.
+// SignIn returns the caller signed in by a proxy with an e-mail address, with the rights
+// of the user's role, or Unauthorized. Only users with a record can sign in; the first
+// sign-in of a user with keys creates it.
 func (s *Accounts) SignIn(ctx context.Context, email string) (app.Caller, error) {
 	email = strings.ToLower(email)
 	if s.signIn.Organization == "" || naming.CheckEmail(email) != "" {
@@ -39,14 +39,14 @@ func (s *Accounts) SignIn(ctx context.Context, email string) (app.Caller, error)
 	return s.asUser(ctx, s.signIn.Organization, email, unknown)
 }
 
-// AsGuest returns the caller of requests that need no key: a user who becomes a member with the
-// first of them, so that an admin can limit or disable it, or Unauthorized.
+// AsGuest returns the caller for requests without a key, or Unauthorized. The user
+// becomes a member with the first such request, so that an admin can limit or disable it.
 func (s *Accounts) AsGuest(ctx context.Context, organization, email string) (app.Caller, error) {
 	return s.asUser(ctx, organization, email, apikey.Member)
 }
 
-// asUser returns the caller of a user without a key, or Unauthorized. unknown is the role
-// of a user who has neither a record nor a key; "" keeps such a user out.
+// asUser returns the caller for a user without a key, or Unauthorized. unknown is the
+// role of a user with neither a record nor a key; "" rejects such a user.
 func (s *Accounts) asUser(ctx context.Context, organization, email string, unknown apikey.Role) (app.Caller, error) {
 	at := s.now()
 	u, err := s.knownUser(ctx, organization, email, unknown)
@@ -61,10 +61,10 @@ func (s *Accounts) asUser(ctx context.Context, organization, email string, unkno
 	return app.Caller{KeyID: id, Organization: u.Organization, Email: u.Email, Rights: u.Role.Rights(), At: at}, nil
 }
 
-// userID is the KeyID of a caller without a key.
+// userID returns the KeyID of a caller without a key.
 func userID(organization, email string) string { return signedIn + organization + "/" + email }
 
-// knownUser returns the record of a user, nil if the user may not sign in.
+// knownUser returns the record of a user, or nil if the user is not allowed to sign in.
 func (s *Accounts) knownUser(ctx context.Context, organization, email string, unknown apikey.Role) (u *apikey.User, err error) {
 	stored := false
 	err = s.store.View(ctx, func(tx app.Tx) error {
@@ -92,10 +92,10 @@ func (s *Accounts) knownUser(ctx context.Context, organization, email string, un
 	return u, err
 }
 
-// firstRecord returns the record of a user who has none, nil if the user may not sign
-// in. It limits no key that the user has, and allows no more than these together, by their
-// roles and scopes. A user whose keys are all closed, or allow what no role does, stays out
-// until an admin decides.
+// firstRecord returns the first record of a user, or nil if the user is not allowed to
+// sign in. The record limits none of the user's keys, and allows no more than the roles
+// and scopes of the valid keys together. A user is rejected until an admin sets a role if
+// none of the keys is valid or no role has exactly their rights.
 func (s *Accounts) firstRecord(tx app.Tx, organization, email string, unknown apikey.Role) (*apikey.User, error) {
 	u := &apikey.User{Organization: organization, Email: email, CreatedAt: unit.At(s.now())}
 	keys, err := tx.Keys()
@@ -105,7 +105,7 @@ func (s *Accounts) firstRecord(tx app.Tx, organization, email string, unknown ap
 	keys = slices.DeleteFunc(keys, func(k *apikey.Key) bool { return k.Organization != u.Organization || k.Email != email })
 	var allowed apikey.Rights
 	for _, k := range keys {
-		if k.Live(s.now()) {
+		if k.Valid(s.now()) {
 			allowed |= k.Rights()
 		}
 	}
@@ -118,8 +118,8 @@ func (s *Accounts) firstRecord(tx app.Tx, organization, email string, unknown ap
 	return u, nil
 }
 
-// LimitedKey returns the key behind the KeyID of a caller, as its user's record limits
-// it. For a user whom a proxy has signed in, that record stands for a key.
+// LimitedKey returns the key for a caller's KeyID, limited by the record of its user. For
+// a user signed in without a key it is made from that record.
 func LimitedKey(tx app.Tx, id string) (*apikey.Key, error) {
 	if name, found := strings.CutPrefix(id, signedIn); found {
 		organization, email, _ := strings.Cut(name, "/")
@@ -134,5 +134,5 @@ func LimitedKey(tx app.Tx, id string) (*apikey.Key, error) {
 		return nil, err
 	}
 	u, err := userOf(tx, k.Organization, k.Email)
-	return k.Under(u), err
+	return k.LimitedBy(u), err
 }

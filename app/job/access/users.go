@@ -18,12 +18,12 @@ import (
 type User struct {
 	apikey.User
 	Keys   int
-	UsedAt unit.Time // of any key, too
-	Jobs   int       // rows of batches count, batches do not
+	UsedAt unit.Time // last use of the account or any of its keys
+	Jobs   int       // rows of batches are counted, batches are not
 }
 
-// Users lists the users that a caller manages: all of the operator's, or those of an
-// admin's organization, sorted by organization and email.
+// Users returns the users that a caller manages, sorted by organization and e-mail: all
+// users for the operator, and those of the organization for an admin.
 func (s *Accounts) Users(ctx context.Context, by app.Caller) (users []*User, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		users, err = usersOf(tx, func(organization, _ string) bool { return by.Operator || organization == by.Organization })
@@ -40,8 +40,8 @@ func (s *Accounts) Users(ctx context.Context, by app.Caller) (users []*User, err
 	return users, err
 }
 
-// usersOf joins records and keys. The role of a user without a record is the highest
-// of the keys'.
+// usersOf merges records and keys. The role of a user without a record is the highest
+// role of its keys.
 func usersOf(tx app.Tx, wanted func(organization, email string) bool) ([]*User, error) {
 	records, err := tx.Users()
 	if err != nil {
@@ -78,7 +78,8 @@ func usersOf(tx app.Tx, wanted func(organization, email string) bool) ([]*User, 
 	return found, nil
 }
 
-// addKey counts a key of the user, whose role may follow from it.
+// addKey counts a key of the user. If the user has no record, its role follows from its
+// keys.
 func (u *User) addKey(k *apikey.Key, undecided bool) {
 	u.Keys++
 	if undecided && k.Role.Rights().Has(u.Role.Rights()) {
@@ -92,13 +93,13 @@ func (u *User) addKey(k *apikey.Key, undecided bool) {
 	}
 }
 
-// UserChange is what to decide about a user; an empty field stays as it is.
+// UserChange is a change to a user; an empty field keeps the current value.
 type UserChange struct {
 	Role     apikey.Role
 	Disabled *bool
 }
 
-// ChangeUser decides about a user of an organization, known or new, with immediate
+// ChangeUser changes a known user of an organization or creates a new one, with immediate
 // effect on all keys of the user.
 func (s *Accounts) ChangeUser(ctx context.Context, by app.Caller, organization, email string, change UserChange) (u *User, err error) {
 	email = strings.ToLower(email)
@@ -113,7 +114,7 @@ func (s *Accounts) ChangeUser(ctx context.Context, by app.Caller, organization, 
 		if u, err = userNamed(tx, organization, email); err != nil {
 			return err
 		}
-		u.decide(organization, email, change, s.now())
+		u.apply(organization, email, change, s.now())
 		if err := tx.PutUser(&u.User); err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ func (s *Accounts) ChangeUser(ctx context.Context, by app.Caller, organization, 
 				return err
 			}
 		}
-		return s.staysAdmin(tx, by, false)
+		return s.checkStaysAdmin(tx, by, false)
 	})
 	return u, err
 }
@@ -141,7 +142,7 @@ func checkUserChange(organization, email string, change UserChange) error {
 	return fault.List(f...)
 }
 
-// userNamed returns a user as listed, nil if there is none.
+// userNamed returns a user as listed, or an empty User if there is none.
 func userNamed(tx app.Tx, organization, email string) (*User, error) {
 	found, err := usersOf(tx, func(o, e string) bool { return o == organization && e == email })
 	if err != nil || len(found) == 0 {
@@ -150,7 +151,7 @@ func userNamed(tx app.Tx, organization, email string) (*User, error) {
 	return found[0], nil
 }
 
-func (u *User) decide(organization, email string, change UserChange, now time.Time) {
+func (u *User) apply(organization, email string, change UserChange, now time.Time) {
 	if u.Email == "" {
 		u.User = apikey.User{Organization: organization, Email: email, Role: apikey.Member, CreatedAt: unit.At(now)}
 	}
@@ -160,7 +161,7 @@ func (u *User) decide(organization, email string, change UserChange, now time.Ti
 	}
 }
 
-// DeleteUser deletes the record and all keys of a user. Jobs and uploads stay.
+// DeleteUser deletes the record and all keys of a user. Jobs and uploads are kept.
 func (s *Accounts) DeleteUser(ctx context.Context, by app.Caller, organization, email string) error {
 	defer s.forgetKeys()
 	return s.store.Update(ctx, func(tx app.Tx) error {
@@ -170,7 +171,7 @@ func (s *Accounts) DeleteUser(ctx context.Context, by app.Caller, organization, 
 		if err := deleteUser(tx, organization, strings.ToLower(email)); err != nil {
 			return err
 		}
-		return s.staysAdmin(tx, by, false)
+		return s.checkStaysAdmin(tx, by, false)
 	})
 }
 
@@ -207,7 +208,7 @@ func deleteUser(tx app.Tx, organization, email string) error {
 	return nil
 }
 
-// endUserSessions deletes the sessions of a user and of all keys of the user.
+// endUserSessions deletes the sessions of a user and of all the user's keys.
 func endUserSessions(tx app.Tx, organization, email string) error {
 	keys, err := tx.Keys()
 	if err != nil {
@@ -222,9 +223,9 @@ func endUserSessions(tx app.Tx, organization, email string) error {
 	return endSessions(tx, holders...)
 }
 
-// Alone reports whether the caller's organization is the only one that has users: then
-// its admins may see what concerns the whole service.
-func (s *Accounts) Alone(ctx context.Context, by app.Caller) (alone bool, err error) {
+// IsOnlyOrganization reports whether the caller's organization is the only one with users. Its admins
+// are then allowed to see data about the whole service.
+func (s *Accounts) IsOnlyOrganization(ctx context.Context, by app.Caller) (alone bool, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		others, err := usersOf(tx, func(organization, _ string) bool { return organization != by.Organization })
 		alone = len(others) == 0

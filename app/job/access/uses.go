@@ -11,13 +11,12 @@ import (
 	"molrun/app/base/unit"
 )
 
-// useInterval is the pause between two writes of last uses: a request must not
-// cost a write.
+// useInterval is the time between writes of last uses, so that requests need not write.
 const useInterval = time.Minute
 
-// RecordKeyUses writes the last uses of keys once a minute, all in one commit,
-// until ctx ends. Errors go to failed, and the write is retried. Call
-// SaveKeyUses after the last request.
+// RecordKeyUses writes the last uses of keys once a minute, all in one commit, until ctx
+// ends. It passes errors to failed and retries. The caller must call SaveKeyUses after
+// the last request.
 func (s *Accounts) RecordKeyUses(ctx context.Context, failed func(error)) {
 	ticker := time.NewTicker(useInterval)
 	defer ticker.Stop()
@@ -53,8 +52,8 @@ func (s *Accounts) SaveKeyUses(ctx context.Context) error {
 	return err
 }
 
-// putUse changes only the time: the key may have been disabled or deleted since
-// it was used.
+// putUse updates only the time, since the key might have been changed or deleted after
+// its use.
 func putUse(tx app.Tx, id string, at time.Time) error {
 	if name, found := strings.CutPrefix(id, sessionUse); found {
 		return putSessionUse(tx, name, at)
@@ -75,7 +74,7 @@ func putUse(tx app.Tx, id string, at time.Time) error {
 	return tx.PutKey(k)
 }
 
-// putSignIn is putUse of a user.
+// putSignIn is putUse for a user without a key.
 func putSignIn(tx app.Tx, name string, at time.Time) error {
 	organization, email, _ := strings.Cut(name, "/")
 	u, err := userOf(tx, organization, email)
@@ -86,7 +85,7 @@ func putSignIn(tx app.Tx, name string, at time.Time) error {
 	return tx.PutUser(u)
 }
 
-// putSessionUse is putUse of a session.
+// putSessionUse is putUse for a session.
 func putSessionUse(tx app.Tx, name string, at time.Time) error {
 	hash, holder, _ := strings.Cut(name, "/")
 	one, err := tx.Session(holder, hash)

@@ -1,5 +1,5 @@
-// Package apikey defines API keys: their form, their records with what these allow,
-// and a cache of the records in use.
+// Package apikey defines API keys: their format, their records and rights, and a cache of
+// the records in use.
 package apikey
 
 import (
@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Key is the record of an API key. The secret is shown once; only its SHA-256 is
+// Key is the record of an API key. The secret is shown once; only its SHA-256 hash is
 // stored.
 type Key struct {
 	ID           string         `json:"id"` // 12 letters
@@ -18,18 +18,18 @@ type Key struct {
 	Organization string         `json:"organization"`
 	Email        string         `json:"email"`
 	Role         Role           `json:"role"`
-	Scopes       []Scope        `json:"scopes,omitempty"`   // none: all that the role allows
-	Networks     []netip.Prefix `json:"networks,omitempty"` // of its clients; none: everywhere
+	Scopes       []Scope        `json:"scopes,omitempty"`   // empty means all that the role allows
+	Networks     []netip.Prefix `json:"networks,omitempty"` // client networks; empty means any
 	Name         string         `json:"name,omitempty"`
 	Disabled     bool           `json:"disabled,omitempty"`
 	CreatedAt    unit.Time      `json:"createdAt"`
-	MadeBy       string         `json:"madeBy,omitempty"` // id of the key that made it; "": the operator
+	MadeBy       string         `json:"madeBy,omitempty"` // ID of the key that created it; "" means the operator
 	ExpiresAt    unit.Time      `json:"expiresAt,omitzero"`
-	LastUsedAt   unit.Time      `json:"lastUsedAt,omitzero"` // stored with a delay of up to a minute
-	Successor    string         `json:"successor,omitempty"` // id of the key that replaces it
+	LastUsedAt   unit.Time      `json:"lastUsedAt,omitzero"` // stored up to a minute late
+	Successor    string         `json:"successor,omitempty"` // ID of the key that replaces it
 }
 
-// Rights returns what the key allows: of what its role allows, what its scopes name.
+// Rights returns the rights of the role, restricted to the scopes if there are any.
 func (k *Key) Rights() Rights {
 	if len(k.Scopes) == 0 {
 		return k.Role.Rights()
@@ -41,13 +41,13 @@ func (k *Key) Rights() Rights {
 	return k.Role.Rights() & scopes
 }
 
-// Admits reports whether the key may be used from an address.
+// Admits reports whether the key can be used from an address.
 func (k *Key) Admits(from netip.Addr) bool {
 	return len(k.Networks) == 0 || slices.ContainsFunc(k.Networks, func(n netip.Prefix) bool { return n.Contains(from) })
 }
 
-// Live reports whether the key is valid at this time.
-func (k *Key) Live(now time.Time) bool {
+// Valid reports whether the key is valid at a given time.
+func (k *Key) Valid(now time.Time) bool {
 	return !k.Disabled && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt.Time))
 }
 

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// maxCachedKeys bounds the memory of the cache.
+// maxCachedKeys limits the memory used by the cache.
 const maxCachedKeys = 10_000
 
-// Cache holds the records of recently used keys, so that a request needs neither
-// a transaction nor decoding. A change of a key calls Forget before it returns.
+// Cache holds the records of recently used keys, so that a request needs neither a
+// transaction nor decoding. Any change of a key calls Forget before it returns.
 type Cache struct {
 	mu      sync.RWMutex
-	changes int // how often keys may have changed
+	changes int // number of possible key changes
 	byID    map[string]*Key
 }
 
-// Find returns a record, nil if it is not cached, and the changes so far.
+// Find returns a record, or nil if it is not cached, and the number of changes so far.
 func (k *Cache) Find(id string) (*Key, int) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.byID[id], k.changes
 }
 
-// Keep caches a record that was read after this number of changes. After another change
-// it may be stale and is not cached.
+// Keep caches a record that was read after this number of changes. It does nothing if
+// there has been another change since, because the record might be stale.
 func (k *Cache) Keep(key *Key, changes int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -45,13 +45,13 @@ func (k *Cache) Forget() {
 	k.byID = nil
 }
 
-// Uses holds when keys were last used until that is stored.
+// Uses holds the times when keys were last used until they are stored.
 type Uses struct {
 	mu   sync.Mutex
-	last map[string]time.Time // by id; keys that exist, so there are not many
+	last map[string]time.Time // by ID; only existing keys, so there are few
 }
 
-// Note records that a key was used at this time.
+// Note records that a key was used at a given time.
 func (u *Uses) Note(id string, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,7 +61,7 @@ func (u *Uses) Note(id string, at time.Time) {
 	u.last[id] = at
 }
 
-// Take returns all uses and forgets them.
+// Take returns and clears all uses.
 func (u *Uses) Take() map[string]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -70,7 +70,7 @@ func (u *Uses) Take() map[string]time.Time {
 	return last
 }
 
-// Restore puts back uses that could not be stored, unless there are newer ones.
+// Restore adds back uses that could not be stored, unless there are newer ones.
 func (u *Uses) Restore(last map[string]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The form of a key: molrun_<id>_<secret>_<crc>. The secret holds 256 random
-// bits; the checksum detects a mistyped key without a database lookup.
+// The format of a key: molrun_<id>_<secret>_<crc>. The secret has 256 random bits; the
+// checksum detects a mistyped key without a database lookup.
 const (
 	keyPrefix    = "molrun"
 	keyIDLength  = 12
@@ -19,7 +19,7 @@ const (
 	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// New makes a key and its parts.
+// New generates a key and returns it with its ID and secret.
 func New() (key, id, secret string) {
 	letters := make([]byte, keyIDLength)
 	for i := range letters {
@@ -47,7 +47,7 @@ func base62Text(n *big.Int, length int) string {
 	return string(text)
 }
 
-// Split returns the parts of a well-formed key.
+// Split returns the ID and secret of a well-formed key.
 func Split(key string) (id, secret string, ok bool) {
 	parts := strings.Split(key, "_")
 	if len(parts) != 4 || parts[0] != keyPrefix || len(parts[1]) != keyIDLength || len(parts[2]) != secretLength {
@@ -56,7 +56,7 @@ func Split(key string) (id, secret string, ok bool) {
 	return parts[1], parts[2], parts[3] == keyChecksum(strings.Join(parts[:3], "_"))
 }
 
-// ID returns the id in a well-formed key, "" for anything else.
+// ID returns the ID of a well-formed key, or "" for anything else.
 func ID(key string) string {
 	id, _, ok := Split(key)
 	if !ok || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz") != "" {
@@ -65,7 +65,7 @@ func ID(key string) string {
 	return id
 }
 
-// Hash returns what is stored of a secret: its SHA-256 in hex.
+// Hash returns the stored form of a secret: its SHA-256 hash in hex.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

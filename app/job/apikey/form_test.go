@@ -16,7 +16,7 @@ func TestKeyFormatAndChecksum(t *testing.T) {
 		t.Fatalf("key %s has an unexpected format", key)
 	}
 	i := strings.LastIndexByte(key, '_')
-	// big.Int sorts a to z before A to Z, keys the other way round.
+	// big.Int sorts a to z before A to Z, keys do the opposite.
 	want := strings.Map(func(r rune) rune {
 		if unicode.IsUpper(r) {
 			return unicode.ToLower(r)
@@ -35,7 +35,7 @@ func TestOnlyWholeKeysAreSplit(t *testing.T) {
 	}
 	for _, bad := range []string{"", "_", "___", key[1:], key[:len(key)-1], key + "_", "x" + key, strings.Replace(key, id, id[1:], 1), strings.Replace(key, secret, secret+"0", 1)} {
 		if _, _, ok := Split(bad); ok || ID(bad) != "" {
-			t.Errorf("%s is taken for a key", bad)
+			t.Errorf("%s is accepted as a key", bad)
 		}
 	}
 }

@@ -1,29 +1,29 @@
 package apikey
 
-// Rights are what a caller may do in the organization, one bit each.
+// Rights is a bit set of what a caller is allowed to do in the organization.
 type Rights uint8
 
 // The rights.
 const (
 	Read       Rights = 1 << iota // see everything
-	Submit                        // add jobs, files and keys of its own, change and delete them
-	Administer                    // the same with those of others; manage users and keys
+	Submit                        // add, change and delete own jobs, files and keys
+	Administer                    // change and delete those of others; manage users and keys
 )
 
-// Has reports whether rights include all of others.
+// Has reports whether r includes all of others.
 func (r Rights) Has(others Rights) bool { return r&others == others }
 
-// Role is what a user may do in the organization.
+// Role is what a user is allowed to do in the organization.
 type Role string
 
-// The roles, each with what the one before may do.
+// The roles. Each includes the rights of the one before.
 const (
 	Viewer Role = "viewer"
 	Member Role = "member"
 	Admin  Role = "admin"
 )
 
-// Rights returns what a role allows: nothing if it is unknown.
+// Rights returns the rights of a role, 0 for an unknown role.
 func (r Role) Rights() Rights {
 	switch r {
 	case Viewer:
@@ -36,7 +36,7 @@ func (r Role) Rights() Rights {
 	return 0
 }
 
-// RoleWith returns the role that allows exactly these rights, "" if none does.
+// RoleWith returns the role with exactly these rights, or "" if there is none.
 func RoleWith(rights Rights) Role {
 	for _, r := range []Role{Viewer, Member, Admin} {
 		if r.Rights() == rights {
@@ -46,7 +46,7 @@ func RoleWith(rights Rights) Role {
 	return ""
 }
 
-// Scope is a right that a key is limited to.
+// Scope is a right that a key is restricted to.
 type Scope string
 
 // The scopes.
@@ -56,7 +56,7 @@ const (
 	ScopeAdmin  Scope = "admin"
 )
 
-// Rights returns what a scope stands for: nothing if it is unknown.
+// Rights returns the rights of a scope, 0 for an unknown scope.
 func (s Scope) Rights() Rights {
 	switch s {
 	case ScopeRead:

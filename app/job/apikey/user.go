@@ -2,19 +2,19 @@ package apikey
 
 import "molrun/app/base/unit"
 
-// User is what was decided about a user: it limits all of the user's keys. A user
-// about whom nothing was decided has no record.
+// User is the record of an admin's decisions about a user, which limits all of the user's
+// keys. A user without such decisions has no record.
 type User struct {
 	Organization string    `json:"organization"`
 	Email        string    `json:"email"`
 	Role         Role      `json:"role"`
 	Disabled     bool      `json:"disabled,omitempty"`
 	CreatedAt    unit.Time `json:"createdAt"`
-	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // when a proxy last signed in the user; stored with the same delay
+	LastUsedAt   unit.Time `json:"lastUsedAt,omitzero"` // last use without a key; stored up to a minute late
 }
 
-// Under returns the key as limited by the record of its user, which may be nil.
-func (k *Key) Under(u *User) *Key {
+// LimitedBy returns the key as limited by the record of its user, which can be nil.
+func (k *Key) LimitedBy(u *User) *Key {
 	limited := *k
 	if u == nil {
 		return &limited

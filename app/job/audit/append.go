@@ -10,8 +10,8 @@ import (
 	"molrun/app/base/durable"
 )
 
-// Append adds an entry to the audit log of a data directory next to a service
-// that may be writing to it: in one write, at the end of the file.
+// Append adds an entry to the audit log of a data directory while a service might be
+// writing to it: in one write, at the end of the file.
 func Append(data string, e Entry) (err error) {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -31,8 +31,8 @@ func Append(data string, e Entry) (err error) {
 	return errors.Join(file.Sync(), durable.SyncFolder(data))
 }
 
-// takeOwner gives a file that root may just have created to the owner of the
-// data directory. Otherwise the service could not append to it.
+// takeOwner changes the owner of a file possibly created by root to the owner of the data
+// directory. Otherwise the service could not append to it.
 func takeOwner(file *os.File, data string) error {
 	if os.Geteuid() != 0 {
 		return nil

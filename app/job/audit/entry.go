@@ -1,17 +1,17 @@
-// Package audit is the log of who changed what.
+// Package audit records who changed what.
 package audit
 
 import "molrun/app/base/unit"
 
-// Entry is a line of the audit log: who changed what, or tried to. It
-// holds names and ids, never what a request carried.
+// Entry is a line of the audit log: who changed what, or tried to. It contains names and
+// IDs, never request data.
 type Entry struct {
 	Time         unit.Time `json:"time"`
-	Request      string    `json:"request,omitempty"` // id, as in the log and in X-Request-Id
-	Key          string    `json:"key,omitempty"`     // id of the API key that asked
+	Request      string    `json:"request,omitempty"` // ID, as in the log and in X-Request-Id
+	Key          string    `json:"key,omitempty"`     // ID of the requesting API key
 	Organization string    `json:"organization,omitempty"`
 	Action       string    `json:"action"`           // such as job.submit or key.create
-	Object       string    `json:"object,omitempty"` // name of a job, id of a file or key
-	Result       string    `json:"result"`           // ok, or the error's code
+	Object       string    `json:"object,omitempty"` // name of a job, ID of a file or key
+	Result       string    `json:"result"`           // "ok" or the error code
 	Remote       string    `json:"remote,omitempty"` // address, "control socket" or "command"
 }

@@ -18,31 +18,31 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Name is the name of the audit log in the data directory. Full files are
-// audit.log.1, the newest of them, and so on.
+// Name is the name of the audit log in the data directory. Full files are named
+// audit.log.1 (the newest), audit.log.2, and so on.
 const Name = "audit.log"
 
-// Log appends entries to a file, one line of JSON each, and begins a new file
-// when that is full.
+// Log appends entries to a file, one line of JSON each, and starts a new file when that
+// is full.
 //
-// An entry records something that has happened already. If it can't be
-// written, as on a full disk, the request is answered all the same: the error
-// is logged, and the next entry written follows one that counts the lost ones.
+// An entry records something that has already happened. If it can't be written, for
+// example because the disk is full, the request still succeeds: the error is logged, and
+// the next entry written is preceded by one that counts the lost ones.
 type Log struct {
 	path    string
 	maxSize int64
-	keep    int // full files
+	keep    int // number of full files to keep
 	log     zerolog.Logger
 
-	mu   sync.Mutex
-	file *os.File
-	size int64
-	lost int // entries since the last one that was written
-	gone int // entries that were lost since Open
+	mu            sync.Mutex
+	file          *os.File
+	size          int64
+	lost          int // entries lost since the last written one
+	lostSinceOpen int // entries lost since Open
 }
 
-// Open opens the audit log of the data directory for appending. A file has at
-// most maxSize bytes, and the newest keep full files stay.
+// Open opens the audit log of the data directory for appending. A file has at most
+// maxSize bytes, and the newest keep full files are kept.
 func Open(data string, maxSize int64, keep int, log zerolog.Logger) (*Log, error) {
 	l := &Log{path: filepath.Join(data, Name), maxSize: maxSize, keep: keep, log: log}
 	if err := l.openFile(); err != nil {
@@ -61,35 +61,35 @@ func (l *Log) Add(e Entry) {
 	}
 	if err != nil {
 		l.lost++
-		l.gone++
+		l.lostSinceOpen++
 		l.log.Error().Err(err).Str("action", e.Action).Int("lost", l.lost).Msg("could not write an audit log entry")
 		return
 	}
 	l.lost = 0
 }
 
-// Lost returns how many entries could not be written since Open.
+// Lost returns the number of entries that could not be written since Open.
 func (l *Log) Lost() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.gone
+	return l.lostSinceOpen
 }
 
-// Close ends the log. Entries added later are lost.
+// Close closes the log. Entries added later are lost.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return errors.Join(l.file.Sync(), l.file.Close())
 }
 
-// syncedFirst reports whether an entry has to be on the disk before the request
-// is answered: changes to keys, users and the secret, and sign-in links.
+// syncedFirst reports whether an entry must be on disk before the request is answered:
+// changes to keys, users and the secret, and sign-in links.
 func syncedFirst(e Entry) bool {
 	kind, _, _ := strings.Cut(e.Action, ".")
 	return kind == "key" || kind == "user" || kind == "secret" || e.Action == "session.invite"
 }
 
-// lostEntries returns the entry that counts the lost ones, if there are any.
+// lostEntries returns an entry that counts the lost ones, if there are any.
 func (l *Log) lostEntries(at unit.Time) []Entry {
 	if l.lost == 0 {
 		return nil
@@ -104,7 +104,7 @@ func (l *Log) openFile() error {
 	}
 	size, err := cutPartialLine(file)
 	if err == nil {
-		err = durable.SyncFolder(filepath.Dir(l.path)) // a synced entry is lost with the name of its file
+		err = durable.SyncFolder(filepath.Dir(l.path)) // without its directory entry, synced data is lost
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())
@@ -113,7 +113,7 @@ func (l *Log) openFile() error {
 	return nil
 }
 
-// cutPartialLine cuts off a line that a crash left unfinished and gives the size.
+// cutPartialLine truncates a line left incomplete by a crash and returns the file size.
 func cutPartialLine(file *os.File) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -152,7 +152,7 @@ func (l *Log) writeEntry(before []Entry, e Entry) error {
 	return nil
 }
 
-// truncateTail removes the last n bytes, written of lines that did not fit as a whole.
+// truncateTail removes the last n bytes, which are from a partial write.
 func (l *Log) truncateTail(n int) error {
 	if n == 0 {
 		return nil
@@ -164,8 +164,8 @@ func (l *Log) truncateTail(n int) error {
 	return l.file.Truncate(info.Size() - int64(n))
 }
 
-// rotate begins a new file. Each full file gets the next number, the oldest
-// first, up to a gap that an earlier rotation may have left.
+// rotate starts a new file. It increments the number of each full file, oldest first, up
+// to a gap that an earlier rotation might have left.
 func (l *Log) rotate() error {
 	err := l.file.Sync()
 	for i := l.firstFree(); i > 0 && err == nil; i-- {
@@ -181,7 +181,7 @@ func (l *Log) rotate() error {
 	return full.Close()
 }
 
-// firstFree returns the lowest number that no file has, at most that of the oldest.
+// firstFree returns the lowest unused file number, at most keep.
 func (l *Log) firstFree() int {
 	for i := range l.keep {
 		if _, err := os.Stat(fileName(l.path, i)); errors.Is(err, os.ErrNotExist) {
@@ -191,7 +191,7 @@ func (l *Log) firstFree() int {
 	return l.keep
 }
 
-// fileName returns the name of the i-th full file, 0 for the current one.
+// fileName returns the name of the i-th full file, or of the current file for 0.
 func fileName(path string, i int) string {
 	if i == 0 {
 		return path

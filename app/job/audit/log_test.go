@@ -24,7 +24,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// testAudit opens an audit log of small files.
+// testAudit opens an audit log with small files.
 func testAudit(t *testing.T, keep int) (*Log, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -38,7 +38,7 @@ func entry(i int) Entry {
 	return Entry{Time: unit.At(time.Unix(int64(i), 0)), Action: "job.submit", Object: fmt.Sprint(i), Result: "ok"}
 }
 
-// objects reads the whole log.
+// objects returns the objects of all entries in the log.
 func objects(t *testing.T, path string) (all []string) {
 	t.Helper()
 	must.OK(t, ReadEntries(filepath.Dir(path), Filter{}, func(e Entry) error { all = append(all, e.Object); return nil }))
@@ -75,18 +75,18 @@ func TestAuditLogGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	must.OK(t, err)
 	disk := a.file
-	a.file = full // every write ends with ENOSPC
+	a.file = full // every write fails with ENOSPC
 	a.Add(entry(2))
 	a.Add(entry(3))
 	a.file = disk
 	must.OK(t, full.Close())
 	a.Add(entry(4))
 	a.Add(entry(5))
-	must.Equal(t, "entries", objects(t, a.path), []string{"1", "2", "4", "5"}) // the second tells that 2 are lost
+	must.Equal(t, "entries", objects(t, a.path), []string{"1", "2", "4", "5"}) // "audit.lost" with a count of 2
 	text, err := os.ReadFile(a.path)
 	must.OK(t, err)
 	if !strings.Contains(string(text), `"action":"audit.lost","object":"2"`) {
-		t.Errorf("the log does not tell what is missing: %s", text)
+		t.Errorf("the log does not say what is missing: %s", text)
 	}
 	must.Equal(t, "entries are lost", a.Lost(), 2)
 	if strings.Count(log.String(), "no space left") != 2 {
@@ -97,7 +97,7 @@ func TestAuditLogGoesOnWhenTheDiskHasRoomAgain(t *testing.T) {
 func TestAuditLogDropsTheLineThatACrashCutOff(t *testing.T) {
 	a, _ := testAudit(t, 3)
 	a.Add(entry(1))
-	must.OK(t, os.WriteFile(a.path+".x", nil, 0o600)) // no file of the log
+	must.OK(t, os.WriteFile(a.path+".x", nil, 0o600)) // not a file of the log
 	file, err := os.OpenFile(a.path, os.O_WRONLY|os.O_APPEND, 0)
 	must.OK(t, err)
 	_, err = io.WriteString(file, `{"time":"2026-`)
@@ -151,7 +151,7 @@ func TestFollowedAuditLogGoesOnInTheNextFile(t *testing.T) {
 			}
 		}
 		next(0)
-		for i := 1; i < 12; i++ { // several files
+		for i := 1; i < 12; i++ { // fills several files
 			a.Add(entry(i))
 			next(i)
 		}
@@ -181,8 +181,8 @@ func TestReadingEndsWithTheFirstError(t *testing.T) {
 	}
 }
 
-// TestFollowingEndsWithTheFirstError refuses what was written to the current file,
-// and to both files around a rotation.
+// TestFollowingEndsWithTheFirstError rejects an entry written to the current file, and to
+// both files around a rotation.
 func TestFollowingEndsWithTheFirstError(t *testing.T) {
 	for name, tt := range map[string]struct{ added, refused int }{
 		"the same file": {1, 1}, "the full file": {8, 1}, "the new file": {8, 8},
@@ -215,8 +215,8 @@ func TestFollowingEndsWithTheFirstError(t *testing.T) {
 	}
 }
 
-// TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten has room for a part of an
-// entry: the system allows larger files again after it.
+// TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten limits the file size so that only
+// part of an entry can be written, then lifts the limit.
 func TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten(t *testing.T) {
 	a, log := testAudit(t, 3)
 	a.Add(entry(1))
@@ -234,11 +234,11 @@ func TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten(t *testing.T) {
 		t.Errorf("the file: %v, %v; want the %d bytes of the first entry", info, err, a.size)
 	}
 	a.Add(entry(3))
-	must.Equal(t, "entries", objects(t, a.path), []string{"1", "1", "3"}) // the second tells that 1 is lost
+	must.Equal(t, "entries", objects(t, a.path), []string{"1", "1", "3"}) // "audit.lost" with a count of 1
 }
 
-// TestAuditLogGoesOnWhenTheNextFileCanBeMade has no file descriptor left when the
-// log is full.
+// TestAuditLogGoesOnWhenTheNextFileCanBeMade has no free file descriptor when the log is
+// full.
 func TestAuditLogGoesOnWhenTheNextFileCanBeMade(t *testing.T) {
 	a, log := testAudit(t, 3)
 	added := 0
@@ -259,8 +259,8 @@ func TestAuditLogGoesOnWhenTheNextFileCanBeMade(t *testing.T) {
 	}
 }
 
-// TestLastReadsBackward compares with reading forward, over several files, with lines that
-// are longer than a block.
+// TestLastReadsBackward compares with reading forward, over several files with lines
+// longer than a block.
 func TestLastReadsBackward(t *testing.T) {
 	a, err := Open(t.TempDir(), 200<<10, 10, zerolog.Nop())
 	must.OK(t, err)
@@ -298,7 +298,7 @@ func TestLastReadsBackward(t *testing.T) {
 	}
 }
 
-// TestLastHasABound reads a log that is larger than what a page may cost.
+// TestLastHasABound reads a log larger than the limit for a page.
 func TestLastHasABound(t *testing.T) {
 	dir := t.TempDir()
 	line := `{"time":"2026-11-20T10:40:00.000Z","action":"job.submit","object":"` + strings.Repeat("x", 60<<10) + `","result":"ok"}` + "\n"

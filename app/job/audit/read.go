@@ -21,12 +21,13 @@ import (
 // Filter selects entries. An empty field selects all.
 type Filter struct {
 	Since  time.Time
-	Key    string // what it did, or what was done to it
-	Action string // or its group, such as job
+	Key    string // key that acted or was changed
+	Action string // action or group of actions, such as job
 	Until  time.Time
-	Failed bool // only what failed
+	Failed bool // only failed actions
 
-	// Organizations selects entries, "" those without an organization. None selects all.
+	// Organizations selects entries by organization; "" selects entries without one. An
+	// empty list selects all.
 	Organizations []string
 }
 
@@ -38,7 +39,7 @@ func (f Filter) selects(e Entry) bool {
 		(f.Action == "" || e.Action == f.Action || strings.HasPrefix(e.Action, f.Action+"."))
 }
 
-// ReadEntries returns the entries of a data directory, oldest first, and ends at the end
+// ReadEntries calls each for the entries of a data directory, oldest first, up to the end
 // of the log.
 func ReadEntries(data string, f Filter, each func(Entry) error) error {
 	r := newReader(data, f, each)
@@ -46,7 +47,7 @@ func ReadEntries(data string, f Filter, each func(Entry) error) error {
 	return r.readAll()
 }
 
-// Follow is Read that waits for further entries until ctx ends.
+// Follow is ReadEntries that waits for further entries until ctx ends.
 func Follow(ctx context.Context, data string, f Filter, each func(Entry) error) error {
 	const interval = 300 * time.Millisecond
 	r := newReader(data, f, each)
@@ -69,7 +70,7 @@ type reader struct {
 	filter Filter
 	each   func(Entry) error
 
-	file    *os.File // the current one
+	file    *os.File // current file
 	partial string   // line whose end has not been written yet
 }
 
@@ -77,8 +78,8 @@ func newReader(data string, f Filter, each func(Entry) error) *reader {
 	return &reader{path: filepath.Join(data, Name), filter: f, each: each}
 }
 
-// readAll reads everything there is. The current file is opened before the full
-// ones are read, so that nothing is missed if it is rotated in the meantime.
+// readAll reads the whole log. It opens the current file before it reads the full ones so
+// that a rotation in between loses no entry.
 func (r *reader) readAll() error {
 	if err := r.openCurrent(); err != nil {
 		return err
@@ -89,7 +90,6 @@ func (r *reader) readAll() error {
 	return r.current()
 }
 
-// full reads the full files.
 func (r *reader) full() error {
 	last := 0
 	for {
@@ -126,7 +126,7 @@ func (r *reader) isCurrent(other *os.File) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// openCurrent opens the current file if there is one.
+// openCurrent opens the current file if it exists.
 func (r *reader) openCurrent() error {
 	file, err := os.Open(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,11 +143,11 @@ func (r *reader) openCurrent() error {
 	return nil
 }
 
-// current reads on in the open file. When that was rotated, it goes on with the
-// new one.
+// current continues reading the open file. If that has been rotated, it continues with
+// the new one.
 func (r *reader) current() error {
 	if r.file != nil {
-		rotated := r.rotated() // first: then what is read now is all there will be
+		rotated := r.rotated() // checked first, so that the next read is complete
 		if err := r.lines(r.file); err != nil || !rotated {
 			return err
 		}
@@ -160,14 +160,13 @@ func (r *reader) current() error {
 	return r.lines(r.file)
 }
 
-// rotated reports whether there is a new current file.
 func (r *reader) rotated() bool {
 	next, err := os.Stat(r.path)
 	info, errOpen := r.file.Stat()
 	return err == nil && errOpen == nil && !os.SameFile(next, info)
 }
 
-// lines reads a file from where it was left to its end.
+// lines reads a file from its current position to the end.
 func (r *reader) lines(file *os.File) error {
 	buffered := bufio.NewReader(file)
 	for {
@@ -196,12 +195,11 @@ func (r *reader) close() {
 	}
 }
 
-// lastBytes bounds how much of the log Last looks at: a page must not cost what years have
-// left.
+// lastBytes limits how much of the log ReadLast reads, however old the log is.
 const lastBytes = 32 << 20
 
-// ReadLast returns up to limit entries, the newest first, and whether there may be older ones.
-// It looks at the newest 32 MiB of the log.
+// ReadLast returns up to limit entries, newest first, and whether there might be older
+// ones. It reads the newest 32 MiB of the log.
 func ReadLast(data string, f Filter, limit int) (entries []Entry, more bool, err error) {
 	b := backward{left: lastBytes, each: func(line []byte) bool {
 		var e Entry
@@ -223,7 +221,7 @@ func ReadLast(data string, f Filter, limit int) (entries []Entry, more bool, err
 			return nil, false, fmt.Errorf("read the audit log: %w", err)
 		}
 		info, err := file.Stat()
-		if err == nil && !os.SameFile(newer, info) { // else it was rotated in the meantime
+		if err == nil && !os.SameFile(newer, info) { // otherwise it was just rotated
 			newer, err = info, b.file(file, info.Size())
 		}
 		if err = errors.Join(err, file.Close()); err != nil {
@@ -233,15 +231,15 @@ func ReadLast(data string, f Filter, limit int) (entries []Entry, more bool, err
 	return entries, true, nil
 }
 
-// backward reads lines from their end.
+// backward reads lines starting from the end of a file.
 type backward struct {
-	left int64             // bytes to read at most
-	each func([]byte) bool // false ends it
+	left int64             // maximum number of bytes to read
+	each func([]byte) bool // returns false to stop
 }
 
-// file reads a file of this size.
+// file reads a file of the given size.
 func (b *backward) file(file *os.File, size int64) error {
-	var rest []byte // of a line that begins in the block before
+	var rest []byte // of a line that begins in an earlier block
 	for size > 0 && b.left > 0 {
 		block := make([]byte, min(size, 64<<10))
 		size -= int64(len(block))

@@ -10,7 +10,6 @@ import (
 	"molrun/app/job/notice"
 )
 
-// attempt makes one attempt and records it.
 func (s *Sender) attempt(ctx context.Context, queue, id string) result {
 	r := result{queue: queue, id: id}
 	send, err := s.prepare(ctx, id)
@@ -19,7 +18,7 @@ func (s *Sender) attempt(ctx context.Context, queue, id string) result {
 		r.err = err
 		r.cut = ctx.Err() != nil
 		return r
-	case send == nil: // it is done with
+	case send == nil: // nothing to send
 		return r
 	}
 	r.attempt = send(ctx)
@@ -27,7 +26,7 @@ func (s *Sender) attempt(ctx context.Context, queue, id string) result {
 		r.cut = true
 		return r
 	}
-	// An attempt that was made is recorded, although the service stops.
+	// A completed attempt is recorded even if the service is stopping.
 	const recordTime = 5 * time.Second
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -52,12 +51,13 @@ func (s *Sender) record(ctx context.Context, id string, change func(*notice.Deli
 		return tx.PutDelivery(d)
 	})
 	if err == nil && tried != nil {
-		s.o.Tried(tried)
+		s.o.OnAttempt(tried)
 	}
 	return err
 }
 
-// prepare reads a delivery, and returns how to make it, nil if it is not to be made.
+// prepare reads a delivery and returns a function that sends it, or nil if it should not
+// be sent.
 func (s *Sender) prepare(ctx context.Context, id string) (send func(context.Context) notice.Attempt, err error) {
 	var d *notice.Delivery
 	var hook *notice.Hook
@@ -70,18 +70,18 @@ func (s *Sender) prepare(ctx context.Context, id string) (send func(context.Cont
 	})
 	switch {
 	case errors.Is(err, fault.NotFound) || err == nil && d.State != notice.Pending:
-		return nil, nil // deleted in the meantime, with the hook
+		return nil, nil // deleted along with the hook
 	case err != nil:
 		return nil, err
 	case hook != nil && hook.Disabled:
-		return nil, s.record(ctx, id, func(d *notice.Delivery) { d.GiveUp("the webhook was disabled", s.o.Now()) })
+		return nil, s.record(ctx, id, func(d *notice.Delivery) { d.Abandon("the webhook was disabled", s.o.Now()) })
 	}
 	if _, isMail := notice.Address(d.Target); isMail {
 		return s.prepareMail(ctx, d)
 	}
 	url := d.Target
 	if hook != nil {
-		url = hook.URL // it may have changed
+		url = hook.URL // it might have changed
 	} else if hook, err = s.signer(ctx, d.Organization); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Sender) prepare(ctx context.Context, id string) (send func(context.Cont
 
 func (s *Sender) prepareMail(ctx context.Context, d *notice.Delivery) (func(context.Context) notice.Attempt, error) {
 	if s.o.Mail == nil {
-		return nil, s.record(ctx, d.ID, func(d *notice.Delivery) { d.GiveUp("this service sends no mail any more", s.o.Now()) })
+		return nil, s.record(ctx, d.ID, func(d *notice.Delivery) { d.Abandon("this service no longer sends mail", s.o.Now()) })
 	}
 	return func(ctx context.Context) notice.Attempt {
 		l, err := composeEmail(d, s.o.Link)
@@ -108,12 +108,12 @@ func (s *Sender) prepareMail(ctx context.Context, d *notice.Delivery) (func(cont
 	}, nil
 }
 
-// signer returns the hook with whose secret the notices are signed that submissions ask
-// for. It is made when the first is sent.
+// signer returns the hook whose secret signs the notifications requested by submissions.
+// It is created when the first is sent.
 func (s *Sender) signer(ctx context.Context, organization string) (hook *notice.Hook, err error) {
 	stored := false
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {
-		if hook, err = ofSubmissions(tx, organization, s.o.Now()); err == nil {
+		if hook, err = submissionsHook(tx, organization, s.o.Now()); err == nil {
 			_, err = tx.Hook(hook.ID)
 			stored = err == nil
 		}
@@ -123,7 +123,7 @@ func (s *Sender) signer(ctx context.Context, organization string) (hook *notice.
 		return hook, err
 	}
 	return hook, s.store.Update(ctx, func(tx app.Tx) (err error) {
-		if hook, err = ofSubmissions(tx, organization, s.o.Now()); err != nil {
+		if hook, err = submissionsHook(tx, organization, s.o.Now()); err != nil {
 			return err
 		}
 		return tx.PutHook(hook)

@@ -22,19 +22,19 @@ import (
 	"molrun/storage"
 )
 
-// crowd is receivers of which some are slow, and what is sent to them. It lives in a
-// bubble, where waiting takes no time.
+// crowd is a set of receivers, some of them slow, and the messages sent to them. It runs
+// in a synctest bubble, where waiting takes no time.
 type crowd struct {
 	t     *testing.T
 	store *storage.Store
 
 	mu     sync.Mutex
 	hooks  map[string]*notice.Hook // by host
-	now    map[string]int          // attempts being made, by organization and in all
+	now    map[string]int          // attempts in progress, by organization and "all"
 	most   map[string]int
 	began  map[string][]string // messages by host, in the order of attempts
-	order  []string            // hosts, in that order
-	done   map[string]int      // how many were taken
+	order  []string            // hosts, in the order of attempts
+	done   map[string]int      // messages accepted
 	doneAt map[string]time.Time
 }
 
@@ -52,7 +52,7 @@ func newCrowd(t *testing.T) *crowd {
 	}
 }
 
-// Each receiver does what its host says.
+// Each receiver behaves as the first label of its host says.
 const (
 	good    = 50 * time.Millisecond
 	slow    = 5 * time.Second
@@ -69,8 +69,8 @@ func (c *crowd) takes(host string) time.Duration {
 	return good
 }
 
-// queue adds deliveries to a hook of an organization, or without one as submissions ask
-// for them.
+// queue adds deliveries to an organization's hook or, without a hook, as submissions
+// request them.
 func (c *crowd) queue(organization, target string, asHook bool, n int) {
 	c.t.Helper()
 	at := time.Now()
@@ -96,7 +96,7 @@ func (c *crowd) queue(organization, target string, asHook bool, n int) {
 	}))
 }
 
-// id returns an ID that nothing else has; those of a target sort by number.
+// id returns a unique ID. IDs of one target sort by number.
 func (*crowd) id(target string, i int) string {
 	id := sortid.First(time.Now())
 	copy(id[6:], fmt.Appendf(nil, "%04d", i))
@@ -106,7 +106,6 @@ func (*crowd) id(target string, i int) string {
 	return id.String()
 }
 
-// visit is one attempt.
 func (c *crowd) visit(ctx context.Context, organization, host, message string) notice.Attempt {
 	c.change(organization, 1)
 	defer c.change(organization, -1)
@@ -120,7 +119,7 @@ func (c *crowd) visit(ctx context.Context, organization, host, message string) n
 		return notice.Attempt{Error: "cut"}
 	}
 	if strings.HasPrefix(host, "hanging") {
-		return notice.Attempt{Error: "it did not answer"}
+		return notice.Attempt{Error: "the receiver did not respond"}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +137,7 @@ func (c *crowd) change(organization string, n int) {
 	}
 }
 
-// send starts a sender, and returns how to stop it.
+// send starts a sender and returns a function that stops it.
 func (c *crowd) send() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -160,7 +159,7 @@ func (c *crowd) send() (stop func()) {
 	return stop
 }
 
-// taken returns how many messages a receiver has taken.
+// taken returns how many messages a receiver has accepted.
 func (c *crowd) taken(host string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,7 +184,7 @@ func TestManyJobsThatEndAtOnceHoldUpNobody(t *testing.T) {
 			}
 		}
 		stop := c.send()
-		time.Sleep(time.Minute) // everything that can be in use is
+		time.Sleep(time.Minute) // all slots that hanging receivers can use are in use
 		begin := time.Now()
 		c.queue("lab", "https://good.example/lab", true, jobs)
 		c.queue("lab", "mailto:ann@lab.example", false, jobs/4)
@@ -205,11 +204,11 @@ func TestManyJobsThatEndAtOnceHoldUpNobody(t *testing.T) {
 				inOrder(t, host, c.began[host])
 			}
 		}
-		if n := len(c.began["hanging.example"]); n > 20 { // four at first, then one in up to half a minute
+		if n := len(c.began["hanging.example"]); n > 20 { // four at first, then one every half minute at most
 			t.Errorf("the receiver that hangs was tried %d times", n)
 		}
-		if n := c.taken("slow.example"); n < 60 { // of 144 that 3 minutes allow
-			t.Errorf("the slow receiver has taken %d messages", n)
+		if n := c.taken("slow.example"); n < 60 { // of 144 possible in 3 minutes
+			t.Errorf("the slow receiver has accepted %d messages", n)
 		}
 		for _, organization := range []string{"all", "lab", "other"} {
 			if want := map[string]int{"all": 64, "other": 4}[organization]; c.most[organization] > max(want, 16) {
@@ -219,8 +218,8 @@ func TestManyJobsThatEndAtOnceHoldUpNobody(t *testing.T) {
 	})
 }
 
-// Sixteen organizations have twenty webhooks each that hang. Whoever comes then is among
-// the next that get a place.
+// Sixteen organizations have twenty hanging webhooks each. Newcomers must be among the
+// next to get a slot.
 func TestEachOrganizationGetsItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t)
@@ -230,7 +229,7 @@ func TestEachOrganizationGetsItsShare(t *testing.T) {
 			}
 		}
 		stop := c.send()
-		time.Sleep(time.Second) // all places are taken
+		time.Sleep(time.Second) // all slots are in use
 		c.mu.Lock()
 		before := len(c.order)
 		c.mu.Unlock()
@@ -242,14 +241,14 @@ func TestEachOrganizationGetsItsShare(t *testing.T) {
 		stop()
 		for _, name := range newcomers {
 			if place := slices.Index(c.order, name) - before; place < 0 || place >= 64 {
-				t.Errorf("%s is the %dth that gets a place", name, place)
+				t.Errorf("%s is the %dth that gets a slot", name, place)
 			}
 			must.Equal(t, name+" has taken", c.done[name], 2)
 		}
 	})
 }
 
-// inOrder checks that messages were sent oldest first, but for those sent at once.
+// inOrder checks that messages were sent oldest first, except those sent concurrently.
 func inOrder(t *testing.T, host string, messages []string) {
 	t.Helper()
 	const atOnce = 4
@@ -261,16 +260,16 @@ func inOrder(t *testing.T, host string, messages []string) {
 	}
 }
 
-// A message on its way when the service stops may arrive, if it takes no longer than a
-// moment. One that hangs is cut off, which is no attempt, and sent again after the next
-// start as the same message.
+// A message in transit when the service stops can still arrive within a moment. A hanging
+// attempt is canceled and not counted; the same message is sent again after the next
+// start.
 func TestAttemptsAreCutOffWhenTheServiceStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t)
 		c.queue("lab", "https://good.example/lab", true, 1)
 		c.queue("lab", "https://hanging.example/lab", true, 1)
 		stop := c.send()
-		synctest.Wait() // both are on their way
+		synctest.Wait() // both are in transit
 		begin := time.Now()
 		stop()
 		must.Equal(t, "it stops after", time.Since(begin), time.Second)

@@ -15,13 +15,13 @@ import (
 // JobEvent is an event of a job that receivers can be notified of.
 type JobEvent struct {
 	notice.Event
-	Message string // its name, the same for all
+	Message string // message ID, the same for all receivers
 	job     app.EncodedJob
 	at      time.Time
 }
 
-// EventsOf returns the events of a change of a job: that it has started or ended. A row
-// has none, its batch does. For a short job, its end can be the first change recorded.
+// EventsOf returns the events of a change of a job: it has started or ended. Only batches
+// have events, not their rows. For a short job, its end can be the first change recorded.
 func EventsOf(old *app.Job, now app.EncodedJob) (all []JobEvent) {
 	j := now.Job
 	if old == nil || j.Private.Batch != "" {
@@ -41,15 +41,15 @@ func EventsOf(old *app.Job, now app.EncodedJob) (all []JobEvent) {
 
 var endings = map[app.Status]notice.Event{app.Completed: notice.JobCompleted, app.Failed: notice.JobFailed}
 
-// DeliveryTo returns the delivery to a hook.
+// DeliveryTo returns a delivery of the event to a hook.
 func (t JobEvent) DeliveryTo(h *notice.Hook) (*notice.Delivery, error) {
 	d := t.newDelivery(h.URL)
 	d.Hook = h.ID
 	return d, t.addBody(d)
 }
 
-// RequestedDeliveries returns the deliveries that the submission of the job requested: of
-// its end.
+// RequestedDeliveries returns the deliveries requested by the job's submission, which are
+// about its end only.
 func (t JobEvent) RequestedDeliveries() (all []*notice.Delivery, err error) {
 	if t.Event == notice.JobStarted {
 		return nil, nil
@@ -77,7 +77,7 @@ func (t JobEvent) addBody(d *notice.Delivery) (err error) {
 	return err
 }
 
-// body returns what a webhook gets, by the specification of Standard Webhooks.
+// body returns the body of a webhook request according to Standard Webhooks.
 func body(e notice.Event, at time.Time, data json.RawMessage) (json.RawMessage, error) {
 	return strictjson.Encode(struct {
 		Type      notice.Event    `json:"type"`
@@ -86,7 +86,7 @@ func body(e notice.Event, at time.Time, data json.RawMessage) (json.RawMessage, 
 	}{e, unit.At(at), data})
 }
 
-// newID returns an ID that nothing else has. It sorts by time.
+// newID returns a unique ID. IDs sort by time.
 func newID(at time.Time) string {
 	id := sortid.First(at)
 	rand.Read(id[6:]) // never fails (crypto/rand)

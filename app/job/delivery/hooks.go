@@ -1,6 +1,6 @@
-// Package delivery notifies people and programs of jobs that have ended. A change of a job and
-// the deliveries that follow from it are stored in one transaction; Sender makes them
-// until they succeed or are abandoned, across restarts.
+// Package delivery notifies people and programs when jobs start or end. A change of a job
+// and the resulting deliveries are stored in one transaction; Sender attempts them until
+// they succeed or are abandoned, across restarts.
 package delivery
 
 import (
@@ -16,34 +16,35 @@ import (
 	"molrun/app/job/notice"
 )
 
-// MaxHooks is how many webhooks an organization may have.
+// MaxHooks is the maximum number of webhooks of an organization.
 const MaxHooks = 20
 
-// Submissions stands for the ID of the hook with whose secret the notices are signed
-// that submissions ask for.
+// Submissions is used in place of the ID of the hook whose secret signs the notifications
+// requested by submissions.
 const Submissions = "submissions"
 
-// Notices manages the webhooks of organizations and shows what was delivered.
-type Notices struct {
+// Webhooks manages the webhooks of organizations and lists deliveries.
+type Webhooks struct {
 	store  app.Store
 	policy notice.Policy
 	now    func() time.Time
 }
 
 // NewNotices returns the notices of a store.
-func NewNotices(store app.Store, policy notice.Policy, now func() time.Time) *Notices {
-	return &Notices{store, policy, now}
+func NewNotices(store app.Store, policy notice.Policy, now func() time.Time) *Webhooks {
+	return &Webhooks{store, policy, now}
 }
 
-// HookSettings says how a webhook is to be; nil leaves a part as it is, or takes the default.
+// HookSettings are the settings of a webhook; nil keeps the current value or uses the
+// default.
 type HookSettings struct {
 	URL      *string
 	Events   *[]string
 	Disabled *bool
-	Faults   []fault.Field // found while decoding
+	Faults   []fault.Field // found during decoding
 }
 
-// validate returns all that is wrong with h.
+// validate returns all validation errors of h.
 func (h HookSettings) validate(p notice.Policy) error {
 	faults := slices.Clone(h.Faults)
 	add := func(msg string, loc ...any) {
@@ -76,14 +77,14 @@ func knownNames() (names []string) {
 	return names
 }
 
-// change gives a record what h says.
+// change applies h to a record.
 func (h HookSettings) change(rec *notice.Hook) {
 	if h.URL != nil {
 		rec.URL = *h.URL
 	}
 	if h.Events != nil {
 		rec.Events = nil
-		for _, e := range known { // each once, in one order
+		for _, e := range known { // removes duplicates and sets the order
 			if slices.Contains(*h.Events, string(e)) {
 				rec.Events = append(rec.Events, e)
 			}
@@ -95,7 +96,7 @@ func (h HookSettings) change(rec *notice.Hook) {
 }
 
 // ListHooks returns the webhooks of the caller's organization.
-func (s *Notices) ListHooks(ctx context.Context, by app.Caller) (all []*notice.Hook, err error) {
+func (s *Webhooks) ListHooks(ctx context.Context, by app.Caller) (all []*notice.Hook, err error) {
 	if err := administers(by); err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (s *Notices) ListHooks(ctx context.Context, by app.Caller) (all []*notice.H
 }
 
 // Create adds a webhook. Its secret is never shown again.
-func (s *Notices) Create(ctx context.Context, by app.Caller, h HookSettings) (rec *notice.Hook, err error) {
+func (s *Webhooks) Create(ctx context.Context, by app.Caller, h HookSettings) (rec *notice.Hook, err error) {
 	if err := h.validate(s.policy); err != nil {
 		return nil, err
 	}
@@ -133,8 +134,8 @@ func (s *Notices) Create(ctx context.Context, by app.Caller, h HookSettings) (re
 	})
 }
 
-// Change changes a webhook. Only what is given changes.
-func (s *Notices) Change(ctx context.Context, by app.Caller, id string, h HookSettings) (*notice.Hook, error) {
+// Change changes a webhook. Fields that are not given stay unchanged.
+func (s *Webhooks) Change(ctx context.Context, by app.Caller, id string, h HookSettings) (*notice.Hook, error) {
 	if err := h.validate(s.policy); err != nil {
 		return nil, err
 	}
@@ -147,9 +148,9 @@ func (s *Notices) Change(ctx context.Context, by app.Caller, id string, h HookSe
 	})
 }
 
-// Rotate gives a webhook a new secret. Until the overlap is over, messages are signed
-// with the old one too.
-func (s *Notices) Rotate(ctx context.Context, by app.Caller, id string, overlap time.Duration) (*notice.Hook, error) {
+// Rotate sets a new secret for a webhook. Until the overlap ends, messages are also
+// signed with the old one.
+func (s *Webhooks) Rotate(ctx context.Context, by app.Caller, id string, overlap time.Duration) (*notice.Hook, error) {
 	secret := notice.NewSecret()
 	return s.change(ctx, by, id, func(_ app.Tx, rec *notice.Hook) error {
 		rec.OldSecret, rec.OldUntil = rec.Secret, unit.At(s.now().Add(overlap))
@@ -158,8 +159,8 @@ func (s *Notices) Rotate(ctx context.Context, by app.Caller, id string, overlap 
 	})
 }
 
-// Test queues a test message, about no job, to a webhook.
-func (s *Notices) Test(ctx context.Context, by app.Caller, id string) (d *notice.Delivery, err error) {
+// Test queues a test message, unrelated to any job, for a webhook.
+func (s *Webhooks) Test(ctx context.Context, by app.Caller, id string) (d *notice.Delivery, err error) {
 	_, err = s.change(ctx, by, id, func(tx app.Tx, rec *notice.Hook) error {
 		if rec.Submissions {
 			return noHook(id)
@@ -181,8 +182,8 @@ func (s *Notices) Test(ctx context.Context, by app.Caller, id string) (d *notice
 	return d, err
 }
 
-// Delete deletes a webhook, with what is still to be delivered to it.
-func (s *Notices) Delete(ctx context.Context, by app.Caller, id string) error {
+// Delete deletes a webhook and its pending deliveries.
+func (s *Webhooks) Delete(ctx context.Context, by app.Caller, id string) error {
 	_, err := s.change(ctx, by, id, func(tx app.Tx, rec *notice.Hook) error {
 		if rec.Submissions {
 			return noHook(id)
@@ -192,9 +193,9 @@ func (s *Notices) Delete(ctx context.Context, by app.Caller, id string) error {
 	return err
 }
 
-// change runs fn on a webhook of the caller's organization, and stores it if it is still
-// there.
-func (s *Notices) change(ctx context.Context, by app.Caller, id string, fn func(app.Tx, *notice.Hook) error) (rec *notice.Hook, err error) {
+// change runs fn on a webhook of the caller's organization and stores it unless fn has
+// deleted it.
+func (s *Webhooks) change(ctx context.Context, by app.Caller, id string, fn func(app.Tx, *notice.Hook) error) (rec *notice.Hook, err error) {
 	if err := administers(by); err != nil {
 		return nil, err
 	}
@@ -212,10 +213,9 @@ func (s *Notices) change(ctx context.Context, by app.Caller, id string, fn func(
 	})
 }
 
-// findHook returns a webhook of the caller's organization.
-func (s *Notices) findHook(tx app.Tx, by app.Caller, id string) (*notice.Hook, error) {
+func (s *Webhooks) findHook(tx app.Tx, by app.Caller, id string) (*notice.Hook, error) {
 	if id == Submissions {
-		return ofSubmissions(tx, by.Organization, s.now())
+		return submissionsHook(tx, by.Organization, s.now())
 	}
 	h, err := tx.Hook(id)
 	if errors.Is(err, fault.NotFound) || err == nil && (h.Organization != by.Organization || h.Submissions) {
@@ -228,9 +228,9 @@ func noHook(id string) error {
 	return fault.Errorf(fault.NotFound, "there is no webhook %q in your organization; GET /webhooks lists them", id)
 }
 
-// ofSubmissions returns the hook with whose secret the notices are signed that
-// submissions ask for, a new one if there is none.
-func ofSubmissions(tx app.Tx, organization string, now time.Time) (*notice.Hook, error) {
+// submissionsHook returns the hook whose secret signs the notifications requested by
+// submissions, or a new one if there is none.
+func submissionsHook(tx app.Tx, organization string, now time.Time) (*notice.Hook, error) {
 	all, err := tx.Hooks(organization)
 	if err != nil {
 		return nil, err
@@ -244,8 +244,8 @@ func ofSubmissions(tx app.Tx, organization string, now time.Time) (*notice.Hook,
 	}, nil
 }
 
-// Log returns the last deliveries to a webhook, newest first.
-func (s *Notices) Log(ctx context.Context, by app.Caller, id string, limit int) (all []*notice.Delivery, err error) {
+// Log returns the latest deliveries to a webhook, newest first.
+func (s *Webhooks) Log(ctx context.Context, by app.Caller, id string, limit int) (all []*notice.Delivery, err error) {
 	if err := administers(by); err != nil {
 		return nil, err
 	}
@@ -271,9 +271,10 @@ func (s *Notices) Log(ctx context.Context, by app.Caller, id string, limit int) 
 	return all, err
 }
 
-// OfJob returns who is notified of a job's end, and the last deliveries. Addresses may hold
-// secrets, so only its submitter and admins may see them.
-func (s *Notices) OfJob(ctx context.Context, by app.Caller, name string) (targets []string, all []*notice.Delivery, err error) {
+// OfJob returns the recipients notified of a job's end and the latest deliveries.
+// Addresses can contain secrets, so only the submitter and admins are allowed to see
+// them.
+func (s *Webhooks) OfJob(ctx context.Context, by app.Caller, name string) (targets []string, all []*notice.Delivery, err error) {
 	const most = 100
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		j, err := tx.JobNamed(by.Organization, name)

@@ -8,19 +8,19 @@ import (
 	"molrun/app/job/notice"
 )
 
-// Bounds of what is sent at once.
+// Limits on concurrent attempts.
 const (
-	atOnce          = 64
-	perOrganization = 16
-	askedFor        = 8 // of these, to receivers that submissions name: any number may hang
-	perQueue        = 4
+	atOnce               = 64
+	perOrganization      = 16
+	perSubmissionTargets = 8 // of these, to receivers named in submissions, any number of which can hang
+	perQueue             = 4
 )
 
-// places counts the attempts of an organization that are in progress.
+// places counts an organization's attempts in progress.
 type places struct{ all, asked int }
 
-// places returns how many more deliveries of a queue can be attempted. One that fails is
-// probed with one.
+// places returns how many more deliveries of a queue can be attempted. A failing receiver
+// gets one at a time.
 func (s *Sender) places(l *queue) int {
 	switch {
 	case l == nil:
@@ -33,7 +33,6 @@ func (s *Sender) places(l *queue) int {
 	return perQueue - len(l.inFlight)
 }
 
-// count counts attempts that begin or end.
 func (s *Sender) count(queue string, n int) {
 	organization, asked := notice.ParseQueue(queue)
 	o := s.ofOrg[organization]
@@ -55,11 +54,11 @@ func (s *Sender) count(queue string, n int) {
 func (s *Sender) full(queue string) bool {
 	organization, asked := notice.ParseQueue(queue)
 	o := s.ofOrg[organization]
-	return o != nil && (o.all >= perOrganization || asked && o.asked >= askedFor)
+	return o != nil && (o.all >= perOrganization || asked && o.asked >= perSubmissionTargets)
 }
 
-// startAttempts begins attempts as far as there are places. Each place goes to the organization
-// that has the fewest, and there to one queue after the other.
+// startAttempts starts attempts while there are free slots. Each slot goes to the
+// organization with the fewest attempts, and to its queues in turn.
 func (s *Sender) startAttempts(ctx context.Context, found []candidates) {
 	rand.Shuffle(len(found), func(i, k int) { found[i], found[k] = found[k], found[i] })
 	waiting := map[string][]candidates{} // one delivery each, by organization
@@ -83,7 +82,8 @@ func (s *Sender) startAttempts(ctx context.Context, found []candidates) {
 	}
 }
 
-// fewest returns the organization that makes the fewest attempts now, any of several.
+// fewest returns the organization with the fewest attempts in progress, breaking ties
+// arbitrarily.
 func (s *Sender) fewest(of map[string][]candidates) (best string) {
 	least := atOnce
 	for organization := range of {
@@ -98,7 +98,6 @@ func (s *Sender) fewest(of map[string][]candidates) (best string) {
 	return best
 }
 
-// startAttempt begins an attempt.
 func (s *Sender) startAttempt(ctx context.Context, name, id string) {
 	l := s.queues[name]
 	if l == nil {

@@ -19,11 +19,11 @@ type Email struct {
 	Text    string
 }
 
-// composeEmail writes the e-mail about a job that has ended.
+// composeEmail composes the e-mail about a job that has ended.
 func composeEmail(d *notice.Delivery, link func(jobName string) string) (l Email, err error) {
 	var told struct{ Data app.Job }
 	if err := json.Unmarshal(d.Body, &told); err != nil {
-		return l, fmt.Errorf("read notice %s: %w", d.ID, err)
+		return l, fmt.Errorf("read notification %s: %w", d.ID, err)
 	}
 	j := &told.Data
 	l.ID = d.ID

@@ -16,31 +16,32 @@ import (
 	"molrun/app/job/notice"
 )
 
-// How connections are encrypted.
+// The kinds of encryption of connections.
 const (
 	StartTLS = "starttls" // required
 	Implicit = "tls"      // from the first byte
 	Plain    = "none"
 )
 
-// MailOptions name the server that takes the mail, and who sends it.
+// MailOptions configures the mail server and the sender address.
 type MailOptions struct {
 	Host           string
 	Port           int
 	TLS            string      // StartTLS, Implicit or Plain
-	User, Password string      // "": without
+	User, Password string      // "" means no authentication
 	From           string      // an address, with or without a name
-	Domain         string      // of message IDs and of the greeting; "": the machine's name
-	Config         *tls.Config // nil: the system's authorities
+	Domain         string      // for message IDs and HELO; "" means the machine's name
+	Config         *tls.Config // nil means the system's certificate authorities
 }
 
-// stepTime bounds each of the two steps of an attempt: to greet the server, and to send.
-const stepTime = 15 * time.Second
+// stepTimeout limits each of the two steps of an attempt: connecting to the server, and
+// sending.
+const stepTimeout = 15 * time.Second
 
-// farewellTime is how long a server may take to say goodbye.
-const farewellTime = time.Second
+// quitTimeout limits the wait for the server's reply to QUIT.
+const quitTimeout = time.Second
 
-// maxReply is how much of what a mail server says is kept, in characters.
+// maxReply limits how much of a mail server's reply is kept, in characters.
 const maxReply = 300
 
 // Mailer sends mail.
@@ -49,11 +50,11 @@ type Mailer struct {
 	options []mail.Option
 }
 
-// NewMailer returns a mailer. It connects to nothing yet.
+// NewMailer returns a mailer. It does not connect yet.
 func NewMailer(o MailOptions) (*Mailer, error) {
-	s := &Mailer{o: o, options: []mail.Option{mail.WithPort(o.Port), mail.WithTimeout(stepTime)}}
+	s := &Mailer{o: o, options: []mail.Option{mail.WithPort(o.Port), mail.WithTimeout(stepTimeout)}}
 	switch o.TLS {
-	case Implicit, Plain: // dial encrypts, or nothing does
+	case Implicit, Plain: // the dialer encrypts, or the connection is plain
 		s.options = append(s.options, mail.WithTLSPolicy(mail.NoTLS))
 	default:
 		s.options = append(s.options, mail.WithTLSPolicy(mail.TLSMandatory))
@@ -73,7 +74,7 @@ func NewMailer(o MailOptions) (*Mailer, error) {
 	return s, err
 }
 
-// encrypt sets how the server is identified.
+// encrypt sets the TLS configuration, which identifies the server.
 func (s *Mailer) encrypt(config *tls.Config) {
 	if s.o.Config = config.Clone(); s.o.Config == nil {
 		s.o.Config = &tls.Config{}
@@ -82,7 +83,7 @@ func (s *Mailer) encrypt(config *tls.Config) {
 	s.options = append(s.options, mail.WithTLSConfig(s.o.Config))
 }
 
-// Send sends an e-mail once. It ends with ctx even if the server hangs.
+// Send sends an e-mail once. It returns when ctx ends, even if the server hangs.
 func (s *Mailer) Send(ctx context.Context, l Email) notice.Attempt {
 	message, err := s.message(l)
 	if err != nil {
@@ -103,15 +104,16 @@ func (s *Mailer) deliver(ctx context.Context, message *mail.Msg) error {
 		return err
 	}
 	err = client.SendWithSMTPClient(server, message)
-	// It has taken the message or refused it; its goodbye changes nothing.
-	if server.UpdateDeadline(farewellTime) == nil {
+	// The server has already accepted or rejected the message; its reply to QUIT does not
+	// matter.
+	if server.UpdateDeadline(quitTimeout) == nil {
 		_ = server.Quit()
 	}
 	return err
 }
 
-// dialUntil returns how to connect. The connection is closed when ctx ends: the library
-// looks at it only until there is one.
+// dialUntil returns a dial function whose connections close when end is done, because the
+// library does not watch a context once it is connected.
 func (s *Mailer) dialUntil(end context.Context) mail.DialContextFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := new(net.Dialer).DialContext(ctx, network, address)
@@ -127,11 +129,11 @@ func (s *Mailer) dialUntil(end context.Context) mail.DialContextFunc {
 	}
 }
 
-// message writes an e-mail. The library encodes characters that a header can't hold.
+// message composes an e-mail. The library encodes characters not allowed in a header.
 func (s *Mailer) message(l Email) (*mail.Msg, error) {
 	m := mail.NewMsg()
 	if err := m.From(s.o.From); err != nil {
-		return nil, fmt.Errorf("the sender %q is no e-mail address", s.o.From)
+		return nil, fmt.Errorf("the sender %q is not an e-mail address", s.o.From)
 	}
 	if err := m.To(l.To); err != nil {
 		return nil, errors.New("the address of the recipient can't be used")
@@ -153,7 +155,7 @@ func (s *Mailer) message(l Email) (*mail.Msg, error) {
 // codes from 500 are permanent.
 func judge(err error) notice.Attempt {
 	var refused *mail.SendError
-	a := notice.Attempt{Error: sentence(err)}
+	a := notice.Attempt{Error: describeError(err)}
 	if errors.As(err, &refused) {
 		a.Status = refused.ErrorCode()
 		a.Final = a.Status >= 500 && slices.Contains([]mail.SendErrReason{mail.ErrSMTPRcptTo, mail.ErrSMTPData, mail.ErrSMTPDataClose}, refused.Reason)
@@ -161,16 +163,16 @@ func judge(err error) notice.Attempt {
 	return a
 }
 
-// sentence says what went wrong, in the words of the server if it has some.
-func sentence(err error) string {
+// describeError describes an error, in the words of the server if there are any.
+func describeError(err error) string {
 	var refused *mail.SendError
 	switch {
 	case err == nil:
 		return ""
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("the mail server did not answer within %s", stepTime)
+		return fmt.Sprintf("the mail server did not respond within %s", stepTimeout)
 	case errors.As(err, &refused):
-		return "the mail server refused the message: " + plaintext.OneLine([]byte(refused.Error()), maxReply)
+		return "the mail server rejected the message: " + plaintext.OneLine([]byte(refused.Error()), maxReply)
 	}
 	return "the mail server can't be used: " + plaintext.OneLine([]byte(err.Error()), maxReply)
 }

@@ -26,9 +26,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// program is an SMTP server of Debian's python3-aiosmtpd that keeps each message in a
-// file of the folder that it is given. The replies that it is given take the place of its
-// own; an empty one never comes.
+// program is an SMTP server based on Debian's python3-aiosmtpd. It stores each message as
+// a file in the given folder. The given replies replace its own; an empty reply is never
+// sent.
 const program = `
 import asyncio, json, ssl, sys
 from aiosmtpd.controller import Controller
@@ -77,18 +77,19 @@ sys.stdin.read()
 c.stop()
 `
 
-// serverOptions say how a mail server behaves.
+// serverOptions configures a mail server.
 type serverOptions struct {
 	Port        int               `json:"port"`
 	Box         string            `json:"box"`
-	Certificate string            `json:"certificate"` // files; "": unencrypted
+	Certificate string            `json:"certificate"` // files; "" means unencrypted
 	Key         string            `json:"key"`
-	Login       bool              `json:"login"`    // molrun, right
-	InTunnel    bool              `json:"inTunnel"` // that encrypts
+	Login       bool              `json:"login"`    // user molrun, password right
+	InTunnel    bool              `json:"inTunnel"` // behind a TLS tunnel
 	Replies     map[string]string `json:"replies"`  // by step: MAIL, RCPT, DATA, QUIT
 }
 
-// python returns a Python that has aiosmtpd: the system's, where another comes first.
+// python returns a Python interpreter that has aiosmtpd, which may be the system's rather
+// than the first one in the path.
 func python(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
@@ -100,8 +101,8 @@ func python(t *testing.T) string {
 	return ""
 }
 
-// mailServer starts a real mail server, and returns its port, its mailbox and a channel
-// that tells when it waits.
+// mailServer starts a real mail server. It returns its port, its mailbox and a channel
+// that receives when the server waits.
 func mailServer(t *testing.T, o serverOptions) (port int, box string, waits <-chan struct{}) {
 	t.Helper()
 	name := python(t)
@@ -192,14 +193,14 @@ func TestMailServerThatCannotBeUsedIsAnError(t *testing.T) {
 		}
 	}
 	if _, err := delivery.NewMailer(delivery.MailOptions{Host: "127.0.0.1", Port: port, From: "nobody"}); err == nil {
-		t.Error("a sender that is no address is accepted")
+		t.Error("an invalid sender address is accepted")
 	}
 	if a := plainly(t, port).Send(t.Context(), delivery.Email{ID: "1", To: "ann@lab.example\r\nRCPT TO:<eve@evil.example>"}); a.Error == "" {
 		t.Error("an address of two lines is accepted")
 	}
 }
 
-// mailer returns a sender to a server here.
+// mailer returns a mailer for a local server.
 func mailer(t *testing.T, port int, o delivery.MailOptions) *delivery.Mailer {
 	t.Helper()
 	o.Host, o.Port, o.From = "127.0.0.1", port, cmp.Or(o.From, "molrun@lab.example")
@@ -208,7 +209,7 @@ func mailer(t *testing.T, port int, o delivery.MailOptions) *delivery.Mailer {
 	return s
 }
 
-// plainly returns a sender to an unencrypted server.
+// plainly returns a mailer for an unencrypted server.
 func plainly(t *testing.T, port int) *delivery.Mailer {
 	t.Helper()
 	return mailer(t, port, delivery.MailOptions{TLS: delivery.Plain})
@@ -218,8 +219,8 @@ func someLetter() delivery.Email {
 	return delivery.Email{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
 }
 
-// A reply about one message is no error of the server, and a permanent rejection is not
-// retried. The operator might fix an error that concerns the sender.
+// A reply about one message is not an error of the server, and a permanent rejection is
+// not retried. An error about the sender is retried because the operator might fix it.
 func TestRefusalsHaveTheirCodes(t *testing.T) {
 	for _, tt := range []struct {
 		step, reply string
@@ -236,7 +237,7 @@ func TestRefusalsHaveTheirCodes(t *testing.T) {
 			port, box, _ := mailServer(t, serverOptions{Replies: map[string]string{tt.step: tt.reply}})
 			got := plainly(t, port).Send(t.Context(), someLetter())
 			_, text, _ := strings.Cut(tt.reply, " ")
-			if !strings.HasPrefix(got.Error, "the mail server refused the message: ") || !strings.Contains(got.Error, text) {
+			if !strings.HasPrefix(got.Error, "the mail server rejected the message: ") || !strings.Contains(got.Error, text) {
 				t.Errorf("error %q", got.Error)
 			}
 			got.Error = ""
@@ -246,7 +247,7 @@ func TestRefusalsHaveTheirCodes(t *testing.T) {
 	}
 }
 
-// A server that has taken the message has it, even if it never says goodbye.
+// An accepted message counts as sent, even if the server never replies to QUIT.
 func TestGoodbyeChangesNothing(t *testing.T) {
 	for _, reply := range []string{"", "421 shutting down"} {
 		port, box, _ := mailServer(t, serverOptions{Replies: map[string]string{"QUIT": reply}})
@@ -256,7 +257,7 @@ func TestGoodbyeChangesNothing(t *testing.T) {
 	}
 }
 
-// An attempt ends with its context at every step, not only when its own time is over.
+// An attempt ends with its context at every step, not only after its own time limit.
 func TestAttemptEndsWithItsContext(t *testing.T) {
 	for _, step := range []string{"MAIL", "RCPT", "DATA"} {
 		t.Run(step, func(t *testing.T) {
@@ -285,8 +286,8 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// endsWhenCut cuts an attempt off when the server waits. Its error shows that it did not
-// wait for its own time to be over.
+// endsWhenCut cancels an attempt while the server waits. The error shows that the attempt
+// did not wait for its own time limit.
 func endsWhenCut(t *testing.T, s *delivery.Mailer, waits <-chan struct{}) {
 	t.Helper()
 	ctx, cut := context.WithCancel(t.Context())
@@ -296,7 +297,7 @@ func endsWhenCut(t *testing.T, s *delivery.Mailer, waits <-chan struct{}) {
 	select {
 	case <-waits:
 	case a := <-done:
-		t.Fatalf("it ended before: %+v", a)
+		t.Fatalf("it ended early: %+v", a)
 	}
 	cut()
 	if a := <-done; a.Error == "" || strings.Contains(a.Error, "within") {
@@ -304,7 +305,8 @@ func endsWhenCut(t *testing.T, s *delivery.Mailer, waits <-chan struct{}) {
 	}
 }
 
-// certificate returns one for 127.0.0.1, its files and who trusts it.
+// certificate returns a certificate for 127.0.0.1, its files and a configuration that
+// trusts it.
 func certificate(t *testing.T) (pair tls.Certificate, cert, key string, trust *tls.Config) {
 	t.Helper()
 	s := httptest.NewTLSServer(http.NotFoundHandler())
@@ -326,7 +328,7 @@ func TestEncryptionAndPasswords(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*delivery.MailOptions)
-		want   string // part of the error; "" if it arrives
+		want   string // part of the error; "" if delivered
 	}{
 		{"all is right", func(*delivery.MailOptions) {}, ""},
 		{"wrong password", func(o *delivery.MailOptions) { o.Password = "wrong" }, "535"},
@@ -345,7 +347,8 @@ func TestEncryptionAndPasswords(t *testing.T) {
 	}
 }
 
-// With tls = "tls", everything is encrypted from the first byte: passwords may be sent.
+// With tls = "tls", everything is encrypted from the first byte, so passwords can be
+// sent.
 func TestImplicitEncryption(t *testing.T) {
 	port, box, _ := mailServer(t, serverOptions{Login: true, InTunnel: true})
 	pair, _, _, trust := certificate(t)
@@ -365,7 +368,7 @@ func TestImplicitEncryption(t *testing.T) {
 	}
 }
 
-// tunnel takes connections, and passes on what they carry.
+// tunnel accepts connections and forwards their data.
 func tunnel(l net.Listener, to string) {
 	for {
 		c, err := l.Accept()

@@ -17,26 +17,26 @@ import (
 	"molrun/app/job/notice"
 )
 
-// Bounds of one attempt.
+// Limits of one attempt.
 const (
 	timeToConnect = 5 * time.Second
 	timeInAll     = 15 * time.Second
-	maxAnswer     = 64 << 10 // bytes of an answer's body, which is not looked at
+	maxAnswer     = 64 << 10 // bytes read from the response body, which is ignored
 	maxHeader     = 64 << 10
 )
 
-// PostOptions are what a poster needs.
+// PostOptions configures a poster.
 type PostOptions struct {
 	Policy   notice.Policy
 	Agent    string                       // User-Agent
-	Resolver *net.Resolver                // nil: the system's
-	Own      func() ([]netip.Addr, error) // addresses of this machine; nil asks it
-	TLS      *tls.Config                  // nil: the system's authorities
-	Time     time.Duration                // for an attempt; 0 is 15 seconds
-	Now      func() time.Time             // for Retry-After; nil is time.Now
+	Resolver *net.Resolver                // nil means the system's
+	Own      func() ([]netip.Addr, error) // addresses of this machine; nil means detect them
+	TLS      *tls.Config                  // nil means the system's certificate authorities
+	Time     time.Duration                // limit for an attempt; 0 means 15 seconds
+	Now      func() time.Time             // for Retry-After; nil means time.Now
 }
 
-// Poster sends messages.
+// Poster sends messages to webhooks.
 type Poster struct {
 	o      PostOptions
 	client *http.Client
@@ -57,7 +57,7 @@ func NewPoster(o PostOptions) *Poster {
 	dialer := &net.Dialer{Timeout: timeToConnect, Resolver: o.Resolver, Control: s.control}
 	s.client = &http.Client{
 		Transport: &http.Transport{
-			Proxy:                  nil, // it would connect for the service, to anywhere
+			Proxy:                  nil, // a proxy would bypass the address check
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        o.TLS,
 			TLSHandshakeTimeout:    timeToConnect,
@@ -68,7 +68,7 @@ func NewPoster(o PostOptions) *Poster {
 			IdleConnTimeout:        30 * time.Second,
 			DisableCompression:     true,
 		},
-		// A redirect can lead anywhere, also to receivers that no user has named.
+		// A redirect can lead anywhere, including to receivers that no user has named.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s
@@ -79,8 +79,7 @@ func (s *Poster) Close() { s.client.CloseIdleConnections() }
 
 var errForbidden = errors.New("its address is not public, and the service does not connect to it; its operator can allow it (notify.allow)")
 
-// control refuses addresses at the last moment before each connection is made, when no
-// name is looked up again.
+// control rejects addresses just before each connection, after name resolution.
 func (s *Poster) control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" {
@@ -88,9 +87,9 @@ func (s *Poster) control(network, address string, _ syscall.RawConn) error {
 	}
 	own, err := s.o.Own()
 	if err != nil {
-		return fmt.Errorf("ask for the addresses of this machine: %w", err)
+		return fmt.Errorf("get the addresses of this machine: %w", err)
 	}
-	if !s.o.Policy.MayReach(to.Addr(), own) {
+	if !s.o.Policy.Allows(to.Addr(), own) {
 		return errForbidden
 	}
 	return nil
@@ -110,18 +109,18 @@ func ownAddresses() (own []netip.Addr, err error) {
 func (s *Poster) Post(ctx context.Context, p Posting) notice.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Time)
 	defer cancel()
-	if msg := s.o.Policy.CheckURL(p.URL); msg != "" { // what is permitted may have changed
+	if msg := s.o.Policy.CheckURL(p.URL); msg != "" { // the policy might have changed
 		return notice.Attempt{Error: msg}
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(p.Body))
 	if err != nil {
 		return notice.Attempt{Error: "the address can't be used"}
 	}
-	r.GetBody = nil // net/http sends it once: it is sent again under the rules for that
+	r.GetBody = nil // prevents retries by net/http; Sender schedules them
 	r.Header = http.Header{
 		"Content-Type": {"application/json"},
 		"User-Agent":   {s.o.Agent},
-		// By the specification, in lower case; HTTP does not distinguish.
+		// Lower case in the specification; HTTP is case-insensitive.
 		"Webhook-Id":        {p.ID},
 		"Webhook-Timestamp": {strconv.FormatInt(p.Timestamp.Unix(), 10)},
 		"Webhook-Signature": {p.Signature},
@@ -131,20 +130,20 @@ func (s *Poster) Post(ctx context.Context, p Posting) notice.Attempt {
 		return notice.Attempt{Error: s.sentence(ctx, err)}
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // so that the connection can be reused
 	return s.judge(answer)
 }
 
-// judge says what a status means: only 2xx is success.
+// judge returns the result for a response: only 2xx is success.
 func (s *Poster) judge(answer *http.Response) notice.Attempt {
 	a := notice.Attempt{Status: answer.StatusCode}
 	switch {
 	case a.Status/100 == 2:
 		return a
 	case a.Status/100 == 3:
-		a.Error = fmt.Sprintf("it answered with a redirect (%d), which is not followed; use the final address", a.Status)
+		a.Error = fmt.Sprintf("the receiver responded with a redirect (%d), which is not followed; use the final address", a.Status)
 	default:
-		a.Error = fmt.Sprintf("it answered with status %d", a.Status)
+		a.Error = fmt.Sprintf("the receiver responded with status %d", a.Status)
 	}
 	if a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable {
 		a.RetryAfter = s.retryAfter(answer.Header.Get("Retry-After"))
@@ -162,8 +161,8 @@ func (s *Poster) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// sentence says what went wrong, without addresses: names of the inner network may be
-// behind them.
+// describeError describes an error without addresses, which could reveal names of the internal
+// network.
 func (s *Poster) sentence(ctx context.Context, err error) string {
 	var unknown *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -172,7 +171,7 @@ func (s *Poster) sentence(ctx context.Context, err error) string {
 	case errors.Is(err, errForbidden):
 		return errForbidden.Error()
 	case ctx.Err() != nil, errors.As(err, &network) && network.Timeout():
-		return fmt.Sprintf("it did not answer within %s", s.o.Time)
+		return fmt.Sprintf("the receiver did not respond within %s", s.o.Time)
 	case errors.As(err, &unknown):
 		return "its name can't be looked up"
 	case errors.As(err, &certificate):

@@ -21,7 +21,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// allowed is a policy that permits the receivers of tests and blocks the forbidden address,
+// allowed is a policy that permits the test receivers and blocks the forbidden address,
 // 127.0.0.2.
 var allowed = notice.Policy{HTTP: true, Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 
@@ -97,7 +97,7 @@ func TestMessageArrivesWithItsHeaders(t *testing.T) {
 
 func TestOnlySuccessIsDelivery(t *testing.T) {
 	hang := func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // then the server notices that the client is gone
+		_, _ = io.Copy(io.Discard, r.Body) // lets the server notice that the client has disconnected
 		<-r.Context().Done()
 	}
 	quick := func(o *delivery.PostOptions) { o.Time = 300 * time.Millisecond }
@@ -115,10 +115,10 @@ func TestOnlySuccessIsDelivery(t *testing.T) {
 		change func(*delivery.PostOptions)
 		want   notice.Attempt
 	}{
-		{"failing", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, nil, notice.Attempt{Status: 500, Error: "it answered with status 500"}},
-		{"gone", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, nil, notice.Attempt{Status: 410, Error: "it answered with status 410"}},
-		{"busy", "", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "90"); w.WriteHeader(503) }, nil, notice.Attempt{Status: 503, Error: "it answered with status 503", RetryAfter: 90 * time.Second}},
-		{"hanging", "", hang, quick, notice.Attempt{Error: "it did not answer within 300ms"}},
+		{"failing", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, nil, notice.Attempt{Status: 500, Error: "the receiver responded with status 500"}},
+		{"gone", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }, nil, notice.Attempt{Status: 410, Error: "the receiver responded with status 410"}},
+		{"busy", "", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "90"); w.WriteHeader(503) }, nil, notice.Attempt{Status: 503, Error: "the receiver responded with status 503", RetryAfter: 90 * time.Second}},
+		{"hanging", "", hang, quick, notice.Attempt{Error: "the receiver did not respond within 300ms"}},
 		{"closing midway", "", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil, notice.Attempt{Error: "it closed the connection without an answer"}},
 		{"refusing", "http://" + refused.Addr().String(), nil, nil, notice.Attempt{Error: "it refused the connection"}},
 		{"endless answer", "", endless, nil, notice.Attempt{Status: 200}},
@@ -175,7 +175,7 @@ func TestForbiddenAddressesAreNotReached(t *testing.T) {
 			t.Errorf("%s: %+v", host, a)
 		}
 	}
-	// As the machine's own address, though it is public.
+	// The machine's own address is blocked, even if it is public.
 	own := func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("9.9.9.9")}, nil }
 	a := sender(t, func(o *delivery.PostOptions) { o.Own = own }).Post(t.Context(), to("http://9.9.9.9:"+port+"/"))
 	if !strings.Contains(a.Error, "not public") {
@@ -200,13 +200,13 @@ func TestNoProxyIsUsed(t *testing.T) {
 	}
 }
 
-// rebinding answers questions for addresses, each with the next one of a list.
+// rebinding is a DNS server that returns the next address of a list for each query.
 type rebinding struct {
 	answers []string
 	asked   atomic.Int32
 }
 
-// resolver returns a resolver that asks it.
+// resolver returns a resolver that queries b.
 func (b *rebinding) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -229,8 +229,8 @@ func (b *rebinding) resolver(t *testing.T) *net.Resolver {
 	}}
 }
 
-// answer writes a DNS message: the question again, and an address if one of IPv4 is
-// asked for.
+// answer returns a DNS response: the question, and an address if the question is for
+// IPv4.
 func (b *rebinding) answer(question []byte) []byte {
 	end := 12
 	for question[end] != 0 {
@@ -251,7 +251,7 @@ func (b *rebinding) answer(question []byte) []byte {
 	return append(append(message, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4), address[:]...)
 }
 
-// The name has a permitted address when it is first asked for, and a forbidden one then.
+// The name has a permitted address when first resolved and a forbidden one after that.
 func TestNameThatChangesItsAddressReachesNothing(t *testing.T) {
 	secret, connections := forbidden(t)
 	_, port, _ := net.SplitHostPort(secret)

@@ -23,37 +23,37 @@ type Posting struct {
 	Body      []byte
 }
 
-// SenderOptions are what a sender needs.
+// SenderOptions configures a sender.
 type SenderOptions struct {
-	Now  func() time.Time                              // wall clock, which may jump
-	Post func(context.Context, Posting) notice.Attempt // bounds its time
-	Mail func(context.Context, Email) notice.Attempt   // the same; nil: there is no mail
-	Link func(jobName string) string                   // for mail; "" is none
+	Now  func() time.Time                              // wall clock, which can jump
+	Post func(context.Context, Posting) notice.Attempt // must limit its own time
+	Mail func(context.Context, Email) notice.Attempt   // likewise; nil disables mail
+	Link func(jobName string) string                   // for mail; "" means no link
 
-	Schedule notice.Schedule // zero is the default
-	Poll     time.Duration   // how often to look for new deliveries; 0 is a second
+	Schedule notice.Schedule // zero means the default
+	Poll     time.Duration   // polling interval for new deliveries; 0 means a second
 
-	Tried func(d *notice.Delivery) // called after each attempt and each abandoned delivery; optional
-	Warn  func(error)              // called with errors that hold the sender up; optional
+	OnAttempt func(d *notice.Delivery) // called after each attempt and each abandoned delivery; optional
+	Warn      func(error)              // called with errors that delay the sender; optional
 }
 
-// lastTime is how long attempts can continue after the service was asked to stop.
-const lastTime = time.Second
+// shutdownGrace is how long attempts can continue after the service is asked to stop.
+const shutdownGrace = time.Second
 
-// longestRest bounds the backoff of an unresponsive receiver. Each delivery has a longer
-// backoff of its own, but one that succeeds shows that the receiver is back.
-const longestRest = 15 * time.Second
+// maxBackoff limits the backoff of an unresponsive receiver. Deliveries have a longer
+// backoff of their own, but one success shows that the receiver has recovered.
+const maxBackoff = 15 * time.Second
 
-// expireStep is how many deliveries one transaction abandons.
+// expireStep is the maximum number of deliveries that one transaction abandons.
 const expireStep = 100
 
 // Sender makes deliveries. Each receiver has a queue: one that hangs or fails uses one
-// slot now and then, and delays no other.
+// slot now and then, and does not delay others.
 type Sender struct {
 	store app.Store
 	o     SenderOptions
 
-	// Only Run uses the rest.
+	// Only Run uses the fields below.
 	queues  map[string]*queue
 	busy    int
 	ofOrg   map[string]*places
@@ -61,28 +61,28 @@ type Sender struct {
 	workers sync.WaitGroup
 }
 
-// queue is the state of a receiver; it is dropped while the receiver is healthy and idle.
+// queue is the state of a receiver; it is dropped when the receiver is healthy and idle.
 type queue struct {
-	inFlight []string  // deliveries
-	failures int       // in a row
-	until    time.Time // by a clock that never jumps
+	inFlight []string  // IDs of deliveries
+	failures int       // consecutive failures
+	until    time.Time // monotonic
 }
 
 type result struct {
 	queue, id string
 	attempt   notice.Attempt
-	cut       bool // by the end of the service
+	cut       bool // canceled because the service stopped
 	err       error
 }
 
-// NewSender returns a sender, to be run.
+// NewSender returns a sender; call Run to start it.
 func NewSender(store app.Store, o SenderOptions) *Sender {
 	o.Poll = cmp.Or(o.Poll, time.Second)
 	if o.Schedule == (notice.Schedule{}) {
 		o.Schedule = notice.DefaultSchedule()
 	}
-	if o.Tried == nil {
-		o.Tried = func(*notice.Delivery) {}
+	if o.OnAttempt == nil {
+		o.OnAttempt = func(*notice.Delivery) {}
 	}
 	if o.Warn == nil {
 		o.Warn = func(error) {}
@@ -90,8 +90,8 @@ func NewSender(store app.Store, o SenderOptions) *Sender {
 	return &Sender{store: store, o: o, queues: map[string]*queue{}, ofOrg: map[string]*places{}, results: make(chan result, atOnce)}
 }
 
-// Run makes deliveries until ctx ends. Soon after it cuts attempts off; they are made
-// again after the next start.
+// Run makes deliveries until ctx ends. It then soon cancels attempts in progress; they
+// are repeated after the next start.
 func (s *Sender) Run(ctx context.Context) error {
 	attempts, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -101,7 +101,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			defer time.AfterFunc(lastTime, cut).Stop()
+			defer time.AfterFunc(shutdownGrace, cut).Stop()
 			s.workers.Wait()
 			return nil
 		case r := <-s.results:
@@ -119,19 +119,19 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 }
 
-// recordResult records how an attempt has ended.
+// recordResult updates the receiver's queue with the result of an attempt.
 func (s *Sender) recordResult(r result) {
 	s.count(r.queue, -1)
 	l := s.queues[r.queue]
 	l.inFlight = slices.DeleteFunc(l.inFlight, func(id string) bool { return id == r.id })
 	switch a := r.attempt; {
 	case r.cut:
-	case r.err != nil || a.Error != "" && a.Status == 0: // it may fail whatever is sent
+	case r.err != nil || a.Error != "" && a.Status == 0: // an error not specific to the message
 		if r.err != nil {
 			s.o.Warn(r.err)
 		}
 		l.failures++
-		l.until = time.Now().Add(min(s.o.Schedule.Pause(l.failures), longestRest))
+		l.until = time.Now().Add(min(s.o.Schedule.Pause(l.failures), maxBackoff))
 	default:
 		l.failures, l.until = 0, time.Time{}
 		if a.RetryAfter > 0 {
@@ -149,7 +149,8 @@ type candidates struct {
 	ids   []string
 }
 
-// round starts what may be tried now, until attempts end, and returns when to look again.
+// round starts the attempts that are due, with the context attempts, and returns when to
+// check again.
 func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err error) {
 	now := s.o.Now()
 	var found []candidates
@@ -159,7 +160,7 @@ func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err e
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		return tx.PendingDeliveries(func(d notice.Due) notice.Visit {
 			seen[d.Queue] = true
-			// One that is later than any is put off is of before the clock was set back.
+			// A later time dates from before the clock was set back.
 			if at := d.At.Sub(now); at > 0 && at <= s.o.Schedule.Longest {
 				next = min(next, at)
 				return notice.NextQueue
@@ -186,17 +187,17 @@ func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err e
 	if err != nil {
 		return next, err
 	}
-	for name, l := range s.queues { // a receiver for which nothing is left
+	for name, l := range s.queues { // receivers without pending deliveries
 		if !seen[name] && len(l.inFlight) == 0 {
 			delete(s.queues, name)
 		}
 	}
 	s.startAttempts(attempts, found)
 	if len(expired) > 0 {
-		if err := s.giveUp(ctx, expired); err != nil {
+		if err := s.abandon(ctx, expired); err != nil {
 			return next, err
 		}
-		return 0, nil // there may be more
+		return 0, nil // there might be more
 	}
 	return next, nil
 }
@@ -206,8 +207,8 @@ func (s *Sender) expired(d notice.Due, now time.Time) bool {
 	return err == nil && now.Sub(id.Time()) >= s.o.Schedule.GiveUpAfter
 }
 
-// giveUp abandons deliveries to receivers that have been unresponsive for too long.
-func (s *Sender) giveUp(ctx context.Context, ids []string) error {
+// abandon abandons deliveries to receivers that have been unresponsive for too long.
+func (s *Sender) abandon(ctx context.Context, ids []string) error {
 	var all []*notice.Delivery
 	err := s.store.Update(ctx, func(tx app.Tx) error {
 		all = nil
@@ -219,7 +220,7 @@ func (s *Sender) giveUp(ctx context.Context, ids []string) error {
 			if err != nil {
 				return err
 			}
-			d.GiveUp("given up: "+cmp.Or(d.Error, "the receiver does not accept others either"), s.o.Now())
+			d.Abandon("abandoned: "+cmp.Or(d.Error, "the receiver has been unavailable for too long"), s.o.Now())
 			if err := tx.PutDelivery(d); err != nil {
 				return err
 			}
@@ -229,7 +230,7 @@ func (s *Sender) giveUp(ctx context.Context, ids []string) error {
 	})
 	if err == nil {
 		for _, d := range all {
-			s.o.Tried(d)
+			s.o.OnAttempt(d)
 		}
 	}
 	return err

@@ -25,21 +25,21 @@ import (
 
 var root = app.Caller{KeyID: "root", Organization: "lab", Email: "root@lab.example", Rights: apikey.Admin.Rights()}
 
-// office is a site with notices, and what receivers have got.
+// office is a site with webhooks and the messages that receivers have accepted.
 type office struct {
 	*fixture.Site
-	*delivery.Notices
+	*delivery.Webhooks
 	t *testing.T
 
 	mu  sync.Mutex
-	got map[string][]string // IDs of the messages that receivers took, by URL
+	got map[string][]string // IDs of the accepted messages, by URL
 }
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
 	policy := notice.Policy{Mail: true}
 	site := fixture.New(t, app.Options{Notices: policy})
-	return &office{Site: site, Notices: delivery.NewNotices(site.Store, policy, time.Now), t: t, got: map[string][]string{}}
+	return &office{Site: site, Webhooks: delivery.NewNotices(site.Store, policy, time.Now), t: t, got: map[string][]string{}}
 }
 
 func (o *office) hook(url string, events ...string) *notice.Hook {
@@ -53,7 +53,7 @@ func (o *office) hook(url string, events ...string) *notice.Hook {
 	return rec
 }
 
-// take notes a message that a receiver has got.
+// take records a message that a receiver has accepted.
 func (o *office) take(p delivery.Posting) notice.Attempt {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,7 +61,7 @@ func (o *office) take(p delivery.Posting) notice.Attempt {
 	return notice.Attempt{Status: 200}
 }
 
-// different returns how many messages a receiver has got, those sent again aside.
+// different returns how many distinct messages a receiver has accepted.
 func (o *office) different(url string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +70,7 @@ func (o *office) different(url string) int {
 	return len(slices.Compact(ids))
 }
 
-// send runs a sender until the test ends, or stop is called.
+// send runs a sender until the test ends or stop is called.
 func (o *office) send(store app.Store, with delivery.SenderOptions) (stop func()) {
 	o.t.Helper()
 	with.Poll = cmp.Or(with.Poll, 10*time.Millisecond)
@@ -97,7 +97,7 @@ func (o *office) send(store app.Store, with delivery.SenderOptions) (stop func()
 	return stop
 }
 
-// complete submits a job, whose end is told to targets, and completes it.
+// complete submits a job that notifies targets of its end, and completes it.
 func (o *office) complete(name string, targets ...string) {
 	o.t.Helper()
 	id := o.Submit(fixture.Ann, name, `{}`)
@@ -204,8 +204,8 @@ func (s *amnesic) Update(ctx context.Context, fn func(app.Tx) error) error {
 	return s.Store.Update(ctx, fn)
 }
 
-// The receiver fails twice with each message, the sender loses records of what it has
-// done, and is stopped and started again meanwhile.
+// The receiver fails twice for each message, and the sender loses records of its attempts
+// and is restarted.
 func TestEveryEventArrivesWithOneID(t *testing.T) {
 	o := newOffice(t)
 	h := o.hook("https://good.example/")
@@ -222,7 +222,7 @@ func TestEveryEventArrivesWithOneID(t *testing.T) {
 		n := tries[p.ID]
 		mu.Unlock()
 		if n <= 2 {
-			return notice.Attempt{Status: 500, Error: "it answered with status 500"}
+			return notice.Attempt{Status: 500, Error: "the receiver responded with status 500"}
 		}
 		return o.take(p)
 	}}
@@ -252,21 +252,22 @@ func TestReceiverThatNeverAnswersIsGivenUp(t *testing.T) {
 			return notice.Attempt{Error: "it refused the connection"}
 		},
 		Schedule: notice.Schedule{First: time.Millisecond, Longest: 10 * time.Millisecond, GiveUpAfter: 300 * time.Millisecond},
-		Tried: func(d *notice.Delivery) {
-			if d.State == notice.GivenUp {
+		OnAttempt: func(d *notice.Delivery) {
+			if d.State == notice.Abandoned {
 				told.Add(1)
 			}
 		},
 	})
-	must.Become(t, "all are given up", func() bool {
+	must.Become(t, "all are abandoned", func() bool {
 		return !slices.ContainsFunc(o.log(h.ID), func(d *notice.Delivery) bool {
-			return d.State != notice.GivenUp || !strings.HasPrefix(d.Error, "given up: ")
+			return d.State != notice.Abandoned || !strings.HasPrefix(d.Error, "abandoned: ")
 		})
 	})
 	must.Become(t, "all are reported", func() bool { return told.Load() == 20 })
 }
 
-// What signs the messages to addresses of submissions is no webhook of the organization.
+// The hook that signs messages to addresses in submissions is not listed as a webhook of
+// the organization.
 func TestSignerOfSubmissionsIsNoWebhook(t *testing.T) {
 	o := newOffice(t)
 	h := o.hook("https://a.example/")
@@ -287,7 +288,7 @@ func TestSignerOfSubmissionsIsNoWebhook(t *testing.T) {
 	}
 	_, changed := o.Change(t.Context(), root, delivery.Submissions, delivery.HookSettings{URL: &h.URL})
 	_, tested := o.Test(t.Context(), root, delivery.Submissions)
-	for _, err := range []error{changed, tested, o.Notices.Delete(t.Context(), root, delivery.Submissions)} {
+	for _, err := range []error{changed, tested, o.Webhooks.Delete(t.Context(), root, delivery.Submissions)} {
 		if !errors.Is(err, fault.NotFound) {
 			t.Errorf("error %v", err)
 		}
@@ -323,8 +324,8 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 	must.Equal(t, "after the overlap", (&notice.Hook{Secret: "new", OldSecret: "old"}).Secrets(time.Now()), []string{"new"})
 }
 
-// TestClockSetBackDelaysNothing has messages wait for a time that is hours away since
-// somebody has corrected the clock.
+// TestClockSetBackDelaysNothing has messages scheduled hours ahead because the clock was
+// set back.
 func TestClockSetBackDelaysNothing(t *testing.T) {
 	o := newOffice(t)
 	o.hook("https://good.example/")
@@ -344,7 +345,7 @@ func TestClockSetBackDelaysNothing(t *testing.T) {
 	stop()
 }
 
-// TestSenderRestsWhileTheDiskIsFull has a message to give up, which can't be recorded.
+// TestSenderRestsWhileTheDiskIsFull has a delivery to abandon that can't be recorded.
 func TestSenderRestsWhileTheDiskIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
@@ -365,8 +366,8 @@ func TestSenderRestsWhileTheDiskIsFull(t *testing.T) {
 	})
 }
 
-// fullDisk is a store on a disk that is full, but not so for ever that a loop without end
-// would hang the test.
+// fullDisk is a store on a full disk. Space becomes available eventually, so that an
+// endless loop does not hang the test.
 type fullDisk struct {
 	app.Store
 	refused atomic.Int32
@@ -390,6 +391,6 @@ func TestMessagesOfOneMomentAreInOrder(t *testing.T) {
 	for _, d := range o.log(delivery.Submissions) {
 		got = append(got, d.Target)
 	}
-	slices.Reverse(got) // the log has the newest first
+	slices.Reverse(got) // the log is newest first
 	must.Equal(t, "the log", got, targets)
 }

@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// Work is what is known of a job's run time before it runs.
+// Work is what is known about a job's run time before it runs.
 type Work struct {
-	Class string  // the name of its class, "" if it has none
-	Size  float64 // as its algorithm file computes it; 0: unknown
+	Class string  // name of the class, "" if none
+	Size  float64 // computed by the algorithm file; 0 means unknown
 }
 
-// Class says which runs are comparable: of one program, on machines of one kind, with
-// sizes by one formula.
+// Class identifies comparable runs: of the same program, on machines of the same kind,
+// with sizes computed by the same formula.
 type Class struct {
 	Type, Version string
 	Executor      string
-	Where         []string // on a cluster: the partition and the like
+	Where         []string // on a cluster: partition, constraint
 	GPUs          int
 	Formula       string
 	Declared      Declared
 }
 
-// Declared is the run time that an algorithm file declares, used until there are past runs: at most
-// one of the two is not 0.
+// Declared is the run time declared in an algorithm file, used until there are enough
+// past runs. At most one of the two fields is nonzero.
 type Declared struct {
 	Seconds float64
-	PerSize float64 // seconds of a run of size 1
+	PerSize float64 // seconds for a run of size 1
 }
 
-// Name returns the class in short.
+// Name returns a compact name that identifies the class.
 func (c Class) Name() string {
 	name := strings.Join([]string{c.Type, c.Version, c.Executor}, " ")
 	for _, part := range c.Where {
@@ -50,8 +50,8 @@ func (c Class) Name() string {
 	return name + c.Declared.suffix()
 }
 
-// declaredMark precedes the declared run time at the end of a class's name, and perSizeMark
-// follows the seconds of a run of size 1.
+// declaredMark precedes the declared run time at the end of a class's name, and
+// perSizeMark follows the seconds for a run of size 1.
 const (
 	declaredMark = " ~"
 	perSizeMark  = "/size"
@@ -84,7 +84,7 @@ func declaredOf(class string) Declared {
 	return Declared{Seconds: seconds}
 }
 
-// secondsFor returns the declared seconds of a run of a size, 0 without a declaration.
+// secondsFor returns the declared run time for a size, or 0 if none is declared.
 func (s Declared) secondsFor(size float64) float64 {
 	if s.PerSize > 0 {
 		return s.PerSize * max(0, size)

@@ -7,43 +7,44 @@ import (
 	"slices"
 )
 
-// MaxRuns is how many runs of a class are remembered: the last ones.
+// MaxRuns is the number of most recent runs stored per class.
 const MaxRuns = 64
 
 const (
-	// minRuns is how many runs an estimate needs.
+	// minRuns is the minimum number of runs for an estimate.
 	minRuns = 3
-	// similar is how many runs an estimate of a size is made of: those of the most
-	// similar size among the recent ones. Machines have busy hours, so old runs say
-	// less, except for how time grows with size.
+	// similar is the number of runs used to estimate a size: those of the most similar
+	// size among the recent ones. Machines have busy hours, so old runs are used only for
+	// how the run time scales with size.
 	similar = 7
 	recent  = 12
-	// around is how many runs, of the most similar size, show how time grows.
-	around = 32
-	// apart is the least ratio of two sizes that says how time grows with size.
-	apart = 1.2
-	// steepest is the strongest growth: time in proportion to size to that power.
-	steepest = 3
+	// scalingRuns is the number of runs, of the most similar size, used to estimate the
+	// scaling.
+	scalingRuns = 32
+	// minSizeRatio is the minimum ratio of two sizes used to estimate the scaling.
+	minSizeRatio = 1.2
+	// maxExponent is the maximum scaling exponent.
+	maxExponent = 3
 )
 
 // Run is a finished run. Runs of one class are comparable: of the same program, on
 // machines of the same kind.
 type Run struct {
-	Size    float64 // as the algorithm's file computes it; 0: unknown
+	Size    float64 // computed by the algorithm file; 0 means unknown
 	Seconds float64
 }
 
-// History is what is known of the runs of a class.
+// History holds the past runs of a class.
 type History struct {
 	runs     []Run
 	declared Declared
 }
 
-// NewHistory learns from runs of the class of that name, oldest first.
+// NewHistory returns a history of runs, oldest first, of the class with that name.
 func NewHistory(class string, runs []Run) *History { return &History{runs, declaredOf(class)} }
 
-// Estimate returns what the history says of a run of this size. If it has too few runs,
-// that is what its class is said to take, or nothing.
+// Estimate returns an estimate for a run of this size. With too few past runs it is the
+// declared run time of the class, or unknown.
 func (h *History) Estimate(size float64) Estimate {
 	if h == nil {
 		return Estimate{}
@@ -61,8 +62,8 @@ func (h *History) Estimate(size float64) Estimate {
 	return Estimate{seconds: scaled}
 }
 
-// scaled returns how long the runs of the most similar sizes would have taken at this
-// size. If the size is unknown, it returns the runs of unknown size.
+// scaled returns the run times of the most similarly sized runs, scaled to this size. If
+// the size is unknown, it returns those of the runs of unknown size.
 func (h *History) scaled(size float64) []float64 {
 	var all []float64
 	if size <= 0 {
@@ -74,7 +75,7 @@ func (h *History) scaled(size float64) []float64 {
 		return all
 	}
 	sized := slices.DeleteFunc(slices.Clone(h.runs), func(r Run) bool { return r.Size <= 0 })
-	power := growth(closest(sized, size, around))
+	power := growth(closest(sized, size, scalingRuns))
 	for _, r := range closest(sized[max(0, len(sized)-recent):], size, similar) {
 		all = append(all, r.Seconds*math.Pow(size/r.Size, power))
 	}
@@ -91,13 +92,14 @@ func closest(runs []Run, size float64, n int) []Run {
 
 func distance(a, b float64) float64 { return math.Abs(math.Log(a / b)) }
 
-// growth returns the median slope between all pairs of runs, in logarithms
-// (Theil-Sen), and 1, in proportion, if their sizes hardly differ.
+// growth returns the median slope of log time over log size for all pairs of runs
+// (Theil–Sen), limited to 0 to steepest, or 1 (proportional) if there are too few pairs
+// of clearly different sizes.
 func growth(runs []Run) float64 {
 	var slopes []float64
 	for i, a := range runs {
 		for _, b := range runs[:i] {
-			if a.Size > 0 && b.Size > 0 && a.Seconds > 0 && b.Seconds > 0 && distance(a.Size, b.Size) >= math.Log(apart) {
+			if a.Size > 0 && b.Size > 0 && a.Seconds > 0 && b.Seconds > 0 && distance(a.Size, b.Size) >= math.Log(minSizeRatio) {
 				slopes = append(slopes, math.Log(a.Seconds/b.Seconds)/math.Log(a.Size/b.Size))
 			}
 		}
@@ -106,25 +108,24 @@ func growth(runs []Run) float64 {
 		return 1
 	}
 	slices.Sort(slopes)
-	return min(max(median(slopes), 0), steepest)
+	return min(max(median(slopes), 0), maxExponent)
 }
 
-// median returns the middle of sorted numbers.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Estimate is what past runs say of how long a job runs.
+// Estimate is an estimate of a job's run time.
 type Estimate struct {
-	seconds  []float64 // how long each would have taken, sorted; empty: unknown
-	declared bool      // it is not made of runs
+	seconds  []float64 // scaled past run times, sorted; empty means unknown
+	declared bool      // it is the declared run time, not from past runs
 }
 
 // Known reports whether there is an estimate.
 func (e Estimate) Known() bool { return len(e.seconds) > 0 }
 
-// Runs returns how many runs the estimate is made of.
+// Runs returns the number of runs that the estimate is based on.
 func (e Estimate) Runs() int {
 	if e.declared {
 		return 0
@@ -132,7 +133,7 @@ func (e Estimate) Runs() int {
 	return len(e.seconds)
 }
 
-// Basis says what the estimate is made of, "" if there is none.
+// Basis describes what the estimate is based on; "" if there is none.
 func (e Estimate) Basis(typ, version string) string {
 	if !e.Known() {
 		return ""
@@ -143,11 +144,11 @@ func (e Estimate) Basis(typ, version string) string {
 	return fmt.Sprintf("%d runs of %s %s", len(e.seconds), typ, version)
 }
 
-// Seconds returns the median run time, or the one that is said.
+// Seconds returns the median run time, or the declared one.
 func (e Estimate) Seconds() float64 { return median(e.seconds) }
 
-// Left returns how long a job still runs that has run for some time: the median of the
-// runs that took longer; false if these are too few.
+// Left returns the remaining run time of a job after the elapsed time: the median of the
+// runs that took longer, minus elapsed. It returns false if there are too few such runs.
 func (e Estimate) Left(elapsed float64) (seconds float64, known bool) {
 	longer, _ := slices.BinarySearch(e.seconds, elapsed)
 	rest := e.seconds[longer:]

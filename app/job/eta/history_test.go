@@ -19,7 +19,7 @@ func TestEstimate(t *testing.T) {
 		name    string
 		runs    []Run
 		size    float64
-		seconds float64 // 0: unknown
+		seconds float64 // 0 means unknown
 		n       int
 	}{
 		{"nothing", nil, 5, 0, 0},
@@ -53,7 +53,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// What a file says counts until enough jobs have run.
+// The declared run time is used until enough jobs have run.
 func TestExpectedTimeOfAClass(t *testing.T) {
 	for _, seconds := range []float64{0.05, 20, 1e6, 86400.5} {
 		class := Class{Type: "a~b", Version: "1", Executor: "slurm", Where: []string{"gpu"}, GPUs: 1, Formula: "settings.n", Declared: Declared{Seconds: seconds}}.Name()
@@ -85,7 +85,8 @@ func TestExpectedTimeOfAClass(t *testing.T) {
 	}
 }
 
-// The growth around a size counts, so a law that changes with the size is followed.
+// The scaling is estimated near the given size, so it follows a law whose scaling varies
+// with size.
 func TestEstimateFollowsAFixedCostOfSmallRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	law := func(size float64) float64 { return 5 + size/1000 }
@@ -102,7 +103,7 @@ func TestEstimateFollowsAFixedCostOfSmallRuns(t *testing.T) {
 	}
 }
 
-// A machine that has become slower is noticed after a few runs.
+// A slower machine shows in the estimate after a few runs.
 func TestEstimateFollowsTheMachine(t *testing.T) {
 	var past []Run
 	for i := range MaxRuns {

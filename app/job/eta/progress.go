@@ -2,23 +2,24 @@ package eta
 
 import "time"
 
-// ByProgress is the basis of what follows from a job's progress.
+// ByProgress is the basis of estimates from a job's progress.
 const ByProgress = "progress"
 
-// Point is how far a program had come at a time.
+// Point is a program's progress at a time.
 type Point struct {
 	At       time.Time
 	Fraction float64
 }
 
-// A rate is taken from at least this much progress and time.
+// The minimum progress and time to compute a rate.
 const (
 	enough = 0.02
 	span   = 1 // s
 )
 
-// LeftBy returns how long a job still runs at its rate of progress between two points;
-// false if there is too little progress, or it has taken longer than that.
+// LeftBy returns the remaining run time of a job from the rate of progress between two
+// points. It returns false if there is too little progress, or the job has exceeded the
+// predicted time.
 func LeftBy(from, to Point, now time.Time) (seconds float64, known bool) {
 	done, took := to.Fraction-from.Fraction, to.At.Sub(from.At).Seconds()
 	if done < enough || took < span {

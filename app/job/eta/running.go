@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Running predicts when running jobs will end, under keys of the caller's. It is safe for
-// concurrent use.
+// Running predicts when running jobs will end. The caller chooses the keys. It is safe
+// for concurrent use.
 type Running struct {
 	mu   sync.Mutex
 	jobs map[string]*running
@@ -16,10 +16,11 @@ type running struct {
 	started     time.Time
 	estimate    Estimate
 	basis       string // of the estimate
-	first, last Point  // of its progress; a first attempt begins with none
+	first, last Point  // of its progress; a first attempt starts at zero
 }
 
-// Begin notes that an attempt runs, the first of its job or a later one. An estimate of past runs has a basis.
+// Begin records the start of an attempt; the first attempt is 1. basis is that of the
+// estimate from past runs.
 func (r *Running) Begin(key string, started time.Time, attempt int, e Estimate, basis string) {
 	job := &running{started: started, estimate: e, basis: basis}
 	if attempt == 1 {
@@ -33,7 +34,7 @@ func (r *Running) Begin(key string, started time.Time, attempt int, e Estimate, 
 	r.jobs[key] = job
 }
 
-// Progressed notes how much of a job is done, from 0 to 1.
+// Progressed records the progress of a job, from 0 to 1.
 func (r *Running) Progressed(key string, now time.Time, fraction float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,15 +48,16 @@ func (r *Running) Progressed(key string, now time.Time, fraction float64) {
 	}
 }
 
-// End notes that an attempt is over.
+// End records the end of an attempt.
 func (r *Running) End(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.jobs, key)
 }
 
-// Left returns how long a job still runs, by its progress if there is enough, else by
-// past runs; basis "" is unknown. It has not begun if it does not run.
+// Left returns the remaining run time of a job, from its progress if there is enough, and
+// otherwise from past runs; basis "" means unknown. runs reports whether the job is
+// running.
 func (r *Running) Left(key string, now time.Time) (seconds float64, basis string, runs bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,7 +28,7 @@ func TestRunningJobsEndByTheirProgressElseAsPastRuns(t *testing.T) {
 			r.Progressed("a", at(5), 0.8)
 			r.Progressed("a", at(10), 0.9)
 		}, 5, ByProgress, true},
-		{"progress that begins anew", func(r *Running) {
+		{"progress that starts again", func(r *Running) {
 			r.Begin("a", at(-100), 2, past, "3 runs")
 			r.Progressed("a", at(-50), 0.9)
 			r.Progressed("a", at(0), 0.5)

@@ -6,21 +6,21 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// All streams together send a limited number of events a second, and a number at once after a
-// quiet time, so that a thousand of them don't take the CPUs from submissions. Beyond it
-// they have to list the jobs again, which costs less.
+// All streams together send a limited number of events per second, plus a burst after an
+// idle time, so that a thousand streams don't starve submissions of CPU time. Streams
+// over the limit make clients list the jobs again, which costs less.
 const (
 	eventsPerSecond = 5_000
 	eventsAtOnce    = 20_000
 )
 
-// perPlace is how many events of the store count as one: most of them concern others,
-// and a whole ring has to be within the budget.
+// perPlace is how many stored events count as one: most of them concern other streams,
+// and the budget must allow a client to catch up with the whole ring.
 const perPlace = 2
 
 func newBudget() *rate.Limiter { return rate.NewLimiter(eventsPerSecond, eventsAtOnce) }
 
-// takeBudget reports whether n events are within the budget, and counts them if so.
+// takeBudget reports whether n events are within the budget and, if so, deducts them.
 func (f *Follower) takeBudget(n uint64) bool {
 	return n <= eventsAtOnce && f.budget.AllowN(time.Now(), int(n))
 }

@@ -13,21 +13,21 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestNothingListensForAStreamThatFailed makes each call to the store fail.
+// TestNothingListensForAStreamThatFailed makes each store call fail in turn.
 func TestNothingListensForAStreamThatFailed(t *testing.T) {
 	s := fixture.New(t, app.Options{})
 	accounts := access.New(s.Store, s.Blobs, s.Now)
 	ann := app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
 	s.Submit(ann, "a", "{}")
 	for name, open := range map[string]func(*Follower) (*Stream, error){
-		"jobs": func(f *Follower) (*Stream, error) { return f.Jobs(t.Context(), ann, Query{After: &Place{}}) },
+		"jobs": func(f *Follower) (*Stream, error) { return f.Jobs(t.Context(), ann, Query{After: &Position{}}) },
 		"one job": func(f *Follower) (*Stream, error) {
-			return f.Job(t.Context(), ann, JobQuery{Name: "a", After: &Place{}})
+			return f.Job(t.Context(), ann, JobQuery{Name: "a", After: &Position{}})
 		},
 	} {
 		fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
 			store := &fixture.FaultyStore{Store: s.Store}
-			f := New(store, s.On(store), accounts)
+			f := New(store, s.WithStore(store), accounts)
 			arm(store)
 			stream, err := open(f)
 			if err == nil {
@@ -43,7 +43,7 @@ func TestTheBudgetIsTakenWholeOrNotAtAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Follower{budget: newBudget()}
 		if f.takeBudget(math.MaxUint64) || !f.takeBudget(eventsAtOnce) || f.takeBudget(1) {
-			t.Error("at first there is not what may come at once, or more")
+			t.Error("the initial budget is not exactly the burst size")
 		}
 		time.Sleep(time.Second)
 		if f.takeBudget(eventsPerSecond+1) || !f.takeBudget(eventsPerSecond) || f.takeBudget(1) {
@@ -51,7 +51,7 @@ func TestTheBudgetIsTakenWholeOrNotAtAll(t *testing.T) {
 		}
 		time.Sleep(24 * time.Hour)
 		if !f.takeBudget(eventsAtOnce) || f.takeBudget(1) {
-			t.Error("what is left over in a day adds up")
+			t.Error("unused budget of a day accumulates")
 		}
 	})
 }

@@ -5,17 +5,17 @@ import (
 	"molrun/app/base/events"
 )
 
-// eventFeed passes events on to those who listen.
+// eventFeed distributes events to listeners.
 type eventFeed struct{ events.Hub[*app.Event] }
 
 // eventListener receives the events of one topic.
 type eventListener = events.Listener[*app.Event]
 
-// eventNews is the news of a listener.
+// eventNews is the new events for a listener.
 type eventNews = events.News[*app.Event]
 
-// Publish passes on the entries of a commit that is durable, each with its event attached.
-// A job that does not run has no progress.
+// Publish distributes the entries of a durable commit, each with its event attached. It
+// drops the progress of jobs that are not running.
 func (f *eventFeed) Publish(all []events.Entry) {
 	for _, entry := range all {
 		e := entry.Attached.(*app.Event)
@@ -29,7 +29,7 @@ func (f *eventFeed) Publish(all []events.Entry) {
 	}
 }
 
-// Progress passes on how far a running job is.
+// Progress distributes the progress of a running job.
 func (f *eventFeed) Progress(j *app.Job, p app.Progress) {
 	e := app.NewProgressEvent(j, p)
 	f.Report(j.Organization, string(j.ID), e, e.Topics()...)

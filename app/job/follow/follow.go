@@ -1,11 +1,11 @@
-// Package follow streams what happens to jobs: to one, or to all that a client
-// selects as in a listing.
+// Package follow streams events of jobs: of one job, or of all that a client selects as
+// in a listing.
 //
-// A stream begins at a place in the events of an organization and misses none from
-// there on: what the hub has for it in memory, and else what the store still knows.
-// If that is not enough, or too much for all who listen, the stream says "reset":
-// then the client lists the jobs again, and the stream continues from now on. Progress is
-// not stored; a stream sends the latest.
+// A stream starts at a position in the events of an organization and misses none after
+// that: it takes them from the hub's memory, or otherwise from the store. If they are no
+// longer available, or the streams together exceed their budget, the stream sends
+// "reset": the client must then list the jobs again, and the stream continues from the
+// present. Progress is not stored; a stream sends the latest.
 package follow
 
 import (
@@ -30,11 +30,11 @@ type Follower struct {
 	feed     eventFeed
 	jobs     *app.Jobs
 	accounts *access.Accounts
-	budget   *rate.Limiter // of events that all streams send
+	budget   *rate.Limiter // for the events of all streams
 	open     atomic.Int64
 }
 
-// New returns the follower of a service, before anything happens there.
+// New returns the follower of a service. It must be called before the service is used.
 func New(store app.Store, svc *app.Service, accounts *access.Accounts) *Follower {
 	f := &Follower{store: store, jobs: svc.Jobs, accounts: accounts, budget: newBudget()}
 	store.OnEvents(f.feed.Publish)
@@ -43,18 +43,18 @@ func New(store app.Store, svc *app.Service, accounts *access.Accounts) *Follower
 	return f
 }
 
-// OpenStreams returns how many streams are open.
+// OpenStreams returns the number of open streams.
 func (f *Follower) OpenStreams() int { return int(f.open.Load()) }
 
-// Query selects jobs, and the place behind which their events begin; nil is the
+// Query selects jobs and the position after which their events start; nil means the
 // present.
 type Query struct {
 	listing.Selection
-	After  *Place
-	Faults []fault.Field // found while decoding
+	After  *Position
+	Faults []fault.Field // found during decoding
 }
 
-// Jobs opens a stream of the jobs that a query selects, before a change or after.
+// Jobs opens a stream of the jobs that a query selects, before or after a change.
 func (f *Follower) Jobs(ctx context.Context, by app.Caller, q Query) (*Stream, error) {
 	filter, faults := q.Filter(by)
 	if err := fault.List(slices.Concat(q.Faults, faults)...); err != nil {
@@ -72,7 +72,7 @@ func (f *Follower) Jobs(ctx context.Context, by app.Caller, q Query) (*Stream, e
 	return s, nil
 }
 
-// topicOf returns the narrowest topic with all jobs of a filter.
+// topicOf returns the narrowest topic that covers all jobs of a filter.
 func topicOf(batch string, f app.JobFilter) events.Topic {
 	switch {
 	case batch != "":
@@ -85,8 +85,8 @@ func topicOf(batch string, f app.JobFilter) events.Topic {
 	return events.Topic{Kind: app.TopicAll}
 }
 
-// within reports whether a job is the batch of that name or ID or one of its rows.
-// Without a batch, rows are selected by name alone.
+// within reports whether a job is the batch with that name or ID, or one of its rows.
+// Without a batch, rows are selected only by name.
 func within(batch, name string, j *app.Job) bool {
 	switch row := j.Private.Batch; {
 	case batch == "":
@@ -97,15 +97,15 @@ func within(batch, name string, j *app.Job) bool {
 	return j.IsBatch() && (j.Name == batch || string(j.ID) == batch)
 }
 
-// JobQuery names a job. Logs asks for what its program prints, too.
+// JobQuery names a job. Logs also requests the output of its program.
 type JobQuery struct {
 	Name  string
 	Logs  bool
-	After *Place
+	After *Position
 }
 
-// Job opens a stream of one job. It begins with the job as it is, or behind a place,
-// and ends when the job has finished.
+// Job opens a stream of one job. It starts with the current state of the job, or after a
+// position, and ends when the job has finished.
 func (f *Follower) Job(ctx context.Context, by app.Caller, q JobQuery) (s *Stream, err error) {
 	s = f.stream(by, events.Topic{Kind: app.TopicName, Of: q.Name})
 	s.selects = func(e *app.Event) bool { return e.Job.ID == s.job.ID }
@@ -131,15 +131,15 @@ func (f *Follower) Job(ctx context.Context, by app.Caller, q JobQuery) (s *Strea
 	return s, nil
 }
 
-// stream returns a stream that listens, but knows no place yet.
+// stream returns a stream that listens but has no position yet.
 func (f *Follower) stream(by app.Caller, about events.Topic) *Stream {
 	f.open.Add(1)
 	return &Stream{follower: f, by: by, listener: f.feed.Listen(by.Organization, about), timer: time.NewTimer(0), more: true}
 }
 
-// findStart finds out where the stream begins. Whatever is committed later reaches the
-// listener.
-func (s *Stream) findStart(tx app.Tx, after *Place) (err error) {
+// findStart determines where the stream starts. The listener receives everything
+// committed later.
+func (s *Stream) findStart(tx app.Tx, after *Position) (err error) {
 	s.place, err = tx.LastEvent(s.by.Organization)
 	if after == nil || err != nil {
 		return err
@@ -162,16 +162,16 @@ func (s *Stream) findStart(tx app.Tx, after *Place) (err error) {
 	return nil
 }
 
-// Place is where a stream was left: behind an event, and in the log of an attempt if
-// the stream had that.
-type Place struct {
+// Position is the position where a stream was left: after an event and, if the stream
+// includes it, in the log of an attempt.
+type Position struct {
 	Event   events.ID
 	Attempt int
 	Offset  int64
 }
 
-// ParsePlace parses the ID of a message.
-func ParsePlace(text string) (p Place, err error) {
+// ParsePlace parses a message ID.
+func ParsePlace(text string) (p Position, err error) {
 	event, log, hasLog := strings.Cut(text, ".")
 	if p.Event, err = events.ParseID(event); err != nil || !hasLog {
 		return p, err

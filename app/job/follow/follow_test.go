@@ -18,7 +18,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// site has what happens, and the follower of it.
+// site is a fixture with a follower.
 type site struct {
 	*fixture.Site
 	t        *testing.T
@@ -54,7 +54,7 @@ func (s *site) jobs() *follow.Stream {
 	return stream
 }
 
-// take returns what a stream tells until it has told everything, or ends.
+// take returns the messages of a stream until it has no more for now, or ends.
 func (s *site) take(stream *follow.Stream) (all []follow.Message) {
 	s.t.Helper()
 	over := time.After(must.Patience)
@@ -74,13 +74,13 @@ func (s *site) take(stream *follow.Stream) (all []follow.Message) {
 		}
 		select {
 		case <-over:
-			s.t.Fatal("the stream never rests")
+			s.t.Fatal("the stream never runs out of messages")
 		default:
 		}
 	}
 }
 
-// text returns what a program printed, out of messages.
+// text returns the program output contained in messages.
 func text(messages []follow.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -97,7 +97,7 @@ func (s *site) printed(id app.JobID, log string) {
 	must.Write(s.t, filepath.Join(s.Blobs.JobDir(id), "1", "log"), log)
 }
 
-// fails ends a job's first attempt.
+// fails ends a job's first attempt as failed.
 func (s *site) fails(id app.JobID) {
 	s.t.Helper()
 	now := s.Now()
@@ -114,8 +114,8 @@ func lines(from, to int) string {
 	return b.String()
 }
 
-// TestALogIsToldWholeThoughItLosesItsMiddle prints more than a message may have, then
-// replaces the log as a task does whose log is full.
+// TestALogIsToldWholeThoughItLosesItsMiddle prints more than fits in a message, then
+// replaces the log as a task does when it is full.
 func TestALogIsToldWholeThoughItLosesItsMiddle(t *testing.T) {
 	s := newSite(t)
 	id := s.Submit(s.ann, "a", "{}")
@@ -124,15 +124,15 @@ func TestALogIsToldWholeThoughItLosesItsMiddle(t *testing.T) {
 	s.take(stream)
 	s.printed(id, lines(0, 50_000))
 	all := s.take(stream)
-	must.Equal(t, "the log as told", text(all), lines(0, 50_000))
+	must.Equal(t, "the streamed log", text(all), lines(0, 50_000))
 	for _, m := range all {
 		if len(m.Data) > 20<<10 {
 			t.Errorf("a message has %d bytes", len(m.Data))
 		}
 	}
 	s.printed(id, lines(0, 100)+"\n[molrun: 10 bytes omitted here]\n"+lines(40_000, 50_100))
-	must.Equal(t, "behind the lost middle", text(s.take(stream)), lines(50_000, 50_100))
-	// Who comes now gets the last MiB, from the beginning of a line on.
+	must.Equal(t, "after the lost middle", text(s.take(stream)), lines(50_000, 50_100))
+	// A new client gets the last MiB, starting at the beginning of a line.
 	s.printed(id, lines(0, 200_000))
 	got := text(s.take(s.job(follow.JobQuery{Name: "a", Logs: true})))
 	if !strings.HasPrefix(got, "line ") || !strings.HasSuffix(got, lines(199_999, 200_000)) || len(got) > 1<<20 || len(got) < 1<<20-20 {
@@ -140,7 +140,7 @@ func TestALogIsToldWholeThoughItLosesItsMiddle(t *testing.T) {
 	}
 }
 
-// TestLinesWithoutEndAreToldInParts cuts no character.
+// TestLinesWithoutEndAreToldInParts checks that no character is split.
 func TestLinesWithoutEndAreToldInParts(t *testing.T) {
 	s := newSite(t)
 	for name, letters := range map[string]string{"long": "é€𝛼", "some": "ab𝛼"} {
@@ -166,7 +166,7 @@ func TestLinesWithoutEndAreToldInParts(t *testing.T) {
 	}
 }
 
-// TestWhoComesBackHearsNothingTwice leaves a stream when it has told everything.
+// TestWhoComesBackHearsNothingTwice leaves a stream after it has sent everything.
 func TestWhoComesBackHearsNothingTwice(t *testing.T) {
 	s := newSite(t)
 	id := s.Submit(s.ann, "a", "{}")
@@ -202,8 +202,8 @@ func TestOnlyRunningJobsHaveProgress(t *testing.T) {
 	must.Equal(t, "when it has failed", heard(), []string{"metrics", "job"})
 }
 
-// TestWhoFallsBehindCatchesUpOrListsAnew changes a job more often than the hub and
-// the budget hold.
+// TestWhoFallsBehindCatchesUpOrListsAnew changes a job more often than the hub and the
+// budget allow.
 func TestWhoFallsBehindCatchesUpOrListsAnew(t *testing.T) {
 	s := newSite(t)
 	s.Submit(s.ann, "a", "{}")

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	maxPart  = 16 << 10 // bytes of a message
-	maxParts = 16       // at once
-	maxBegin = 1 << 20  // of what was printed before the stream began
-	anchored = 128      // bytes by which a place is found again
+	maxPart  = 16 << 10 // bytes per message
+	maxParts = 16       // per read
+	maxBegin = 1 << 20  // bytes of earlier output sent when a stream starts
+	anchored = 128      // bytes used to find a position again
 )
 
-// logTail follows what the program of a job prints, attempt by attempt.
+// logTail follows the output of a job's program, attempt by attempt.
 type logTail struct {
 	jobs  *app.Jobs
 	by    app.Caller
 	name  string
 	place logPlace
-	last  []byte // what was read last, to find the place in a log that lost its middle
+	last  []byte // bytes read last, to find the position in a log that lost its middle
 }
 
-// logPlace is a place in the log of an attempt, from 1; offset -1 is some way before
-// its end.
+// logPlace is a position in the log of an attempt, from 1. Offset -1 means some way
+// before the end.
 type logPlace struct {
 	attempt int
 	offset  int64
 }
 
-// logPart is whole lines of a log, or of a line that is too long a part.
+// logPart is whole lines of a log, or part of a line that is too long.
 type logPart struct {
 	ID      app.JobID `json:"jobId"`
 	Name    string    `json:"jobName"`
@@ -51,7 +51,7 @@ func newLog(jobs *app.Jobs, by app.Caller, j *app.Job) *logTail {
 	return &logTail{jobs: jobs, by: by, name: j.Name, place: logPlace{j.Attempts, -1}}
 }
 
-func (l *logTail) resume(p *Place) {
+func (l *logTail) resume(p *Position) {
 	if p.Attempt > 0 {
 		l.place = logPlace{p.Attempt, p.Offset}
 	}
@@ -66,12 +66,12 @@ func parseLogPlace(text string) (attempt int, offset int64, err error) {
 	n, err := strconv.ParseUint(a, 10, 31)
 	m, offsetErr := strconv.ParseUint(o, 10, 63)
 	if !found {
-		err = errors.New("a position in a log is an attempt and an offset")
+		err = errors.New("a log position must consist of an attempt and an offset")
 	}
 	return int(n), int64(m), errors.Join(err, offsetErr)
 }
 
-// readParts returns the next parts, none if nothing was printed since.
+// readParts returns the next parts, or none if there is no new output.
 func (l *logTail) readParts(ctx context.Context, j *app.Job) ([]logPart, error) {
 	for {
 		if l.place.attempt == 0 {
@@ -89,8 +89,8 @@ func (l *logTail) readParts(ctx context.Context, j *app.Job) ([]logPart, error) 
 	}
 }
 
-// readAttempt reads the log of one attempt. The last line may go on, unless the log
-// is complete.
+// readAttempt reads the log of one attempt. Unless complete is set, the last line might
+// be continued.
 func (l *logTail) readAttempt(ctx context.Context, j *app.Job, complete bool) ([]logPart, error) {
 	size, err := l.size(ctx)
 	if err != nil {
@@ -124,8 +124,8 @@ func (l *logTail) readAttempt(ctx context.Context, j *app.Job, complete bool) ([
 	return parts, nil
 }
 
-// partLength returns how much of the text makes a part: whole lines, or a piece of a
-// line that is longer. The rest waits for its end, unless there will be no more.
+// partLength returns how much of the text makes up a part: whole lines, or a piece of a
+// longer line. An incomplete line is left for later unless last is set.
 func partLength(text []byte, last bool) int {
 	long := len(text) >= maxPart
 	if long {
@@ -140,20 +140,20 @@ func partLength(text []byte, last bool) int {
 		return 0
 	}
 	n := len(text)
-	for range utf8.UTFMax - 1 { // a character must not be cut
+	for range utf8.UTFMax - 1 { // a character must not be split
 		if r, size := utf8.DecodeLastRune(text[:n]); r != utf8.RuneError || size != 1 {
 			break
 		}
 		n--
 	}
 	if r, size := utf8.DecodeLastRune(text[:n]); r == utf8.RuneError && size == 1 {
-		return len(text) // it is no text
+		return len(text) // not text
 	}
 	return n
 }
 
-// findPlace finds where to read on: a while before the end at first, and where the
-// reader was if the log has lost its middle since.
+// findPlace determines where to continue reading: some way before the end initially, and
+// the earlier position if the log has since lost its middle.
 func (l *logTail) findPlace(ctx context.Context, size int64) error {
 	begin := max(0, size-maxBegin)
 	text, err := l.bytes(ctx, begin, maxBegin)

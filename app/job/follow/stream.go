@@ -15,12 +15,12 @@ import (
 
 // Message is a message of a stream.
 type Message struct {
-	Event string          // "" is a sign of life
-	ID    string          // the place behind the message; "" leaves it
+	Event string          // "" is a heartbeat
+	ID    string          // position after the message; "" keeps the last one
 	Data  json.RawMessage // an object
 }
 
-// The kinds of messages that are no events of the app.
+// The kinds of messages that are not events of package app.
 const (
 	kindLog   = "log"
 	kindReset = "reset"
@@ -28,54 +28,54 @@ const (
 )
 
 const (
-	// heartbeat is how often a stream gives a sign of life: often enough for proxies,
-	// which give up after a minute.
+	// heartbeat is the heartbeat interval of a stream, short enough for proxies, which
+	// close idle connections after a minute.
 	heartbeat = 15 * time.Second
 
 	pageSize = 256 // events read from the store at once
 
-	// restFor is how long a stream rests between two deliveries, and restForEach by
-	// how much longer for each open stream: events of that time are sent together.
-	restFor     = 100 * time.Millisecond
-	restForEach = time.Millisecond
+	// deliveryPause is the minimum time between deliveries of a stream, and restForEach is
+	// added to it for each open stream. Events of that time are sent together.
+	deliveryPause = 100 * time.Millisecond
+	restForEach   = time.Millisecond
 
-	// free is how many events a delivery may have at any load.
+	// free is the number of events that a delivery can have under any load.
 	free = 16
 
-	// logEvery is the time between two looks at the log of a running job.
+	// logEvery is the polling interval for the log of a running job.
 	logEvery = 500 * time.Millisecond
 )
 
-// Stream is what happens to some jobs. It belongs to one goroutine.
+// Stream is a stream of events of some jobs. It must be used by one goroutine only.
 type Stream struct {
 	follower *Follower
 	by       app.Caller
 	listener *eventListener
 	selects  func(*app.Event) bool
 
-	place  events.ID // everything up to it was sent or is ready
-	told   string    // the place in the last message that had one
-	behind bool      // the store has what comes next
-	ready  []Message
-	rest   time.Time // nothing is delivered before
-	more   bool      // Next returned messages, so there may be more
-	beat   time.Time // when the next sign of life is due
-	timer  *time.Timer
+	place        events.ID // everything up to it was sent or is ready
+	lastID       string    // position in the last message that had one
+	behind       bool      // the next events are in the store
+	ready        []Message
+	nextDelivery time.Time // no delivery before this time
+	more         bool      // Next returned messages, so there might be more
+	beat         time.Time // when the next heartbeat is due
+	timer        *time.Timer
 
-	job   *app.Job // nil: not a stream of one
-	gone  bool     // it was deleted
-	log   *logTail // nil: not asked for
+	job   *app.Job // nil if not a stream of one job
+	gone  bool     // the job was deleted
+	log   *logTail // nil if not requested
 	ended bool
 }
 
-// Close ends the stream.
+// Close closes the stream.
 func (s *Stream) Close() {
 	s.listener.Close()
 	s.follower.open.Add(-1)
 }
 
-// Wait returns true when Next may have messages, and false when one of the
-// channels is closed. Here a stream spends nearly all of its time.
+// Wait returns true when Next might have messages, and false when one of the channels is
+// closed. A stream spends nearly all of its time here.
 func (s *Stream) Wait(done, stop <-chan struct{}) bool {
 	if s.more {
 		return true
@@ -94,9 +94,10 @@ func (s *Stream) Wait(done, stop <-chan struct{}) bool {
 	return true
 }
 
-// pause lets the stream rest, so that many events become one delivery.
+// pause waits until the next delivery is allowed, so that many events become one
+// delivery.
 func (s *Stream) pause(done, stop <-chan struct{}) bool {
-	left := time.Until(s.rest)
+	left := time.Until(s.nextDelivery)
 	if left <= 0 {
 		return true
 	}
@@ -110,10 +111,10 @@ func (s *Stream) pause(done, stop <-chan struct{}) bool {
 	return false
 }
 
-// Next returns the messages to send, or none. From time to time, and when it has
-// returned everything that there was in the beginning, it returns a sign of life: a
-// message without an event. The error is io.EOF behind the last message, and
-// Unauthorized once the caller's key is no longer valid.
+// Next returns the messages to send, or none. From time to time, and once it has returned
+// everything available at the start, it returns a heartbeat: a message without an event.
+// The error is io.EOF after the last message, and Unauthorized once the caller's key is
+// no longer valid.
 func (s *Stream) Next(ctx context.Context) ([]Message, error) {
 	if err := s.follower.accounts.Recheck(ctx, s.by); err != nil {
 		return nil, err
@@ -125,13 +126,13 @@ func (s *Stream) Next(ctx context.Context) ([]Message, error) {
 	s.more = len(out) > 0
 	if now := time.Now(); !s.more && !now.Before(s.beat) {
 		s.beat = now.Add(heartbeat)
-		return s.signOfLife(), nil
+		return s.heartbeatMessage(), nil
 	}
 	return out, nil
 }
 
-// logTime returns a channel that receives when it is time to look at the log, never
-// if nothing is written to it.
+// logTime returns a channel that receives when the log should be polled, or nil if
+// nothing is written to it.
 func (s *Stream) logTime() <-chan time.Time {
 	if s.log == nil || s.isOver() || s.job.Status != app.Running {
 		return nil
@@ -139,16 +140,15 @@ func (s *Stream) logTime() <-chan time.Time {
 	return time.After(logEvery)
 }
 
-// signOfLife also gives the client the position up to which it has all events, unless it
-// knows.
-func (s *Stream) signOfLife() []Message {
-	if s.told == s.ID() {
+// heartbeatMessage returns a heartbeat. It includes the position up to which the client has all
+// events unless the client already has it.
+func (s *Stream) heartbeatMessage() []Message {
+	if s.lastID == s.ID() {
 		return []Message{{}}
 	}
 	return []Message{s.stamp(Message{})}
 }
 
-// step returns the messages to send now.
 func (s *Stream) step(ctx context.Context) (out []Message, err error) {
 	switch {
 	case s.ended:
@@ -163,7 +163,7 @@ func (s *Stream) step(ctx context.Context) (out []Message, err error) {
 	}
 	news := s.listener.Take()
 	if out, err = s.messagesOf(ctx, news); err != nil || len(out) > 0 {
-		s.rest = time.Now().Add(restFor + time.Duration(s.follower.open.Load())*restForEach)
+		s.nextDelivery = time.Now().Add(deliveryPause + time.Duration(s.follower.open.Load())*restForEach)
 		return out, err
 	}
 	if s.log != nil && !s.gone {
@@ -177,7 +177,7 @@ func (s *Stream) step(ctx context.Context) (out []Message, err error) {
 	return nil, nil
 }
 
-// catchUp returns the next events out of the store.
+// catchUp returns the next events from the store.
 func (s *Stream) catchUp(ctx context.Context) ([]Message, error) {
 	var page []events.Entry
 	known := false
@@ -203,12 +203,12 @@ func (s *Stream) catchUp(ctx context.Context) ([]Message, error) {
 	return s.pick(all), nil
 }
 
-// pick returns the messages of the events that the stream sends, and moves the
-// place behind them.
+// pick returns messages for the events that the stream selects, and advances the position
+// past all of them.
 func (s *Stream) pick(all []*app.Event) (out []Message) {
 	for _, e := range all {
 		if e.ID.Number <= s.place.Number {
-			continue // the store had it
+			continue // already read from the store
 		}
 		s.place = e.ID
 		if s.selects(e) {
@@ -219,7 +219,7 @@ func (s *Stream) pick(all []*app.Event) (out []Message) {
 	return out
 }
 
-// messagesOf returns the messages of the news of a listener.
+// messagesOf returns messages for the news of a listener.
 func (s *Stream) messagesOf(ctx context.Context, news eventNews) (out []Message, err error) {
 	switch n := uint64(len(news.Events)); {
 	case news.Missed && s.follower.takeBudget((news.Last.Number-s.place.Number)/perPlace):
@@ -241,7 +241,7 @@ func (s *Stream) messagesOf(ctx context.Context, news eventNews) (out []Message,
 	return out, nil
 }
 
-// noteEvent keeps what a stream of one job has to know of it.
+// noteEvent updates the state of a stream of one job.
 func (s *Stream) noteEvent(e *app.Event) {
 	switch {
 	case s.job == nil:
@@ -256,14 +256,14 @@ func (s *Stream) message(e *app.Event) Message {
 	return s.stamp(Message{Event: string(e.Kind), Data: e.Data})
 }
 
-// stamp gives a message the present place.
+// stamp sets the ID of a message to the current position.
 func (s *Stream) stamp(m Message) Message {
-	s.told = s.ID()
-	m.ID = s.told
+	s.lastID = s.ID()
+	m.ID = s.lastID
 	return m
 }
 
-// ID returns the present place as text.
+// ID returns the current position as text.
 func (s *Stream) ID() string {
 	if s.log == nil {
 		return s.place.String()
@@ -271,7 +271,8 @@ func (s *Stream) ID() string {
 	return s.place.String() + "." + s.log.String()
 }
 
-// reset says that the client has to list the jobs again. A stream of one job lists it itself.
+// reset tells the client to list the jobs again. A stream of one job sends the job's
+// current state instead.
 func (s *Stream) reset(ctx context.Context, why string) ([]Message, error) {
 	if s.job == nil {
 		return []Message{s.stamp(resetMessage(why))}, nil
@@ -294,12 +295,12 @@ func (s *Stream) reset(ctx context.Context, why string) ([]Message, error) {
 }
 
 func resetMessage(why string) Message {
-	data, _ := strictjson.Encode(map[string]string{"message": why + " List the jobs again; new events follow."}) // texts cannot fail
+	data, _ := strictjson.Encode(map[string]string{"message": why + " List the jobs again; new events follow."}) // strings cannot fail
 	return Message{Event: kindReset, Data: data}
 }
 
-// present returns the messages that describe a job as it is. Only the last message moves the place: a client that
-// does not get it begins again.
+// present returns messages that describe a job's current state. Only the last one
+// advances the position, so that a client that misses it starts again.
 func (s *Stream) present(j *app.Job) (out []Message) {
 	s.job = j.Summary()
 	for _, e := range app.PresentEvents(j) {
@@ -309,12 +310,12 @@ func (s *Stream) present(j *app.Job) (out []Message) {
 	return out
 }
 
-// isOver reports whether the job of a stream of one has finished.
+// isOver reports whether this is a stream of one job that has finished.
 func (s *Stream) isOver() bool { return s.gone || s.job != nil && s.job.Status.Finished() }
 
 func (s *Stream) endMessage() Message {
 	s.ended = true
-	data, _ := strictjson.Encode(struct { // texts cannot fail
+	data, _ := strictjson.Encode(struct { // strings cannot fail
 		ID     app.JobID  `json:"jobId"`
 		Name   string     `json:"jobName"`
 		Status app.Status `json:"status"`
@@ -322,11 +323,11 @@ func (s *Stream) endMessage() Message {
 	return s.stamp(Message{Event: kindEnd, Data: data})
 }
 
-// readLog returns the next lines of the log.
+// readLog returns messages with the next lines of the log.
 func (s *Stream) readLog(ctx context.Context) ([]Message, error) {
 	parts, err := s.log.readParts(ctx, s.job)
 	if errors.Is(err, fault.NotFound) {
-		return nil, nil // the job was deleted just now, which the next event says
+		return nil, nil // the job was just deleted; an event will follow
 	}
 	out := make([]Message, 0, len(parts))
 	for _, p := range parts {

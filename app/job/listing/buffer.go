@@ -7,19 +7,19 @@ import (
 	"molrun/app"
 )
 
-// pageBuffer holds the records of one page. Pages are the most frequent large answers: with
-// a buffer for each, the garbage collector would take a quarter of their time.
+// pageBuffer holds the records of one page. Pages are the most frequent large responses:
+// with a new buffer for each, garbage collection would take a quarter of their time.
 type pageBuffer struct {
 	bytes []byte
-	ends  []int // of each record
+	ends  []int // end offset of each record
 }
 
-// keptBuffer is the largest buffer that waits for the next page.
+// keptBuffer is the maximum size of a buffer kept for reuse.
 const keptBuffer = 256 << 10
 
 var pageBuffers = sync.Pool{New: func() any { return &pageBuffer{} }}
 
-// copyRecords copies the records of a page out of the transaction, as clients see them.
+// copyRecords copies the records of a page out of the transaction, as shown to clients.
 func (l *Lists) copyRecords(out *Page, page app.JobPage, rows map[app.JobID]*subjobs) {
 	b := pageBuffers.Get().(*pageBuffer)
 	out.buffer = b
@@ -35,8 +35,8 @@ func (l *Lists) copyRecords(out *Page, page app.JobPage, rows map[app.JobID]*sub
 	}
 }
 
-// Release gives the memory of the records back for other pages. Whoever calls it must not
-// touch them afterwards; none has to.
+// Release makes the memory of the records available for other pages. The caller must not
+// use them afterwards. Calling Release is optional.
 func (p *Page) Release() {
 	b := p.buffer
 	p.buffer, p.Records = nil, nil

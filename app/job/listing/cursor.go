@@ -8,7 +8,7 @@ import (
 	"errors"
 )
 
-// CursorKey signs cursors; it has 32 bytes.
+// CursorKey is a key of at least 32 bytes that signs cursors.
 type CursorKey []byte
 
 const (
@@ -16,21 +16,22 @@ const (
 	macSize = 16 // bytes kept of the HMAC
 )
 
-// Errors of Read.
+// Errors of ReadCursor.
 var (
 	ErrForm    = errors.New("this is not a cursor")
 	ErrListing = errors.New("the cursor belongs to another listing")
 )
 
-// MakeCursor returns the cursor of a position in a listing. listing is all that it
-// depends on.
+// MakeCursor returns the cursor of a position in a listing. listing identifies the
+// listing: everything that the position depends on.
 func (k CursorKey) MakeCursor(position string, listing ...string) string {
 	b := append(make([]byte, 0, 1+len(position)+macSize), version)
 	b = append(b, position...)
 	return base64.RawURLEncoding.EncodeToString(append(b, k.mac(b, listing)...))
 }
 
-// ReadCursor returns the position in a cursor. With ErrListing the form is right.
+// ReadCursor returns the position in a cursor. ErrListing means that the cursor is
+// well-formed.
 func (k CursorKey) ReadCursor(cursor string, listing ...string) (position string, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	end := len(b) - macSize

@@ -39,7 +39,7 @@ func TestCursorsAreOfOneListing(t *testing.T) {
 	}
 }
 
-// FuzzCursor checks that no cursor is read that was not made.
+// FuzzCursor checks that forged cursors are rejected.
 func FuzzCursor(f *testing.F) {
 	k := CursorKey(make([]byte, 32))
 	f.Add("AQ")

@@ -6,8 +6,8 @@ import (
 	"molrun/app"
 )
 
-// FailingDependants counts the jobs that fail if a job is cancelled: those that wait for it, for
-// these, and so on, up to MaxFailingDependants.
+// FailingDependants counts the jobs that would fail if a job were canceled: its direct
+// and indirect dependents, up to MaxFailingDependants.
 func (s *Lists) FailingDependants(ctx context.Context, by app.Caller, name string) (n int, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		j, err := s.jobs.FindJob(tx, by, name)
@@ -19,15 +19,15 @@ func (s *Lists) FailingDependants(ctx context.Context, by app.Caller, name strin
 	return n, err
 }
 
-// MaxFailingDependants is how many jobs are counted that fail with another one.
+// MaxFailingDependants is the maximum that FailingDependants counts.
 const MaxFailingDependants = 10_000
 
-// countFailingDependants counts the jobs that fail if a job, or all rows of a batch, do: those that
-// wait for it, for these, and so on, up to MaxFailingDependants.
+// countFailingDependants counts the jobs that would fail if a job, or all rows of a
+// batch, failed: direct and indirect dependents, up to MaxFailingDependants.
 func countFailingDependants(tx app.Tx, j *app.Job) (int, error) {
 	next := []app.JobID{j.ID}
 	seen := map[app.JobID]bool{j.ID: true}
-	if batch := j.Private.Batch; batch != "" { // fails with its row
+	if batch := j.Private.Batch; batch != "" { // the batch fails with its row
 		next, seen[batch] = append(next, batch), true
 	}
 	if j.IsBatch() {

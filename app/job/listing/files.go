@@ -8,17 +8,17 @@ import (
 	"molrun/app/base/naming"
 )
 
-// FileQuery selects and pages uploads; Folder "" is all.
+// FileQuery selects and pages uploads; Folder "" means all folders.
 type FileQuery struct {
 	Folder            string
 	SHA256            string // hex
-	WholeOrganization bool   // else the caller's own
+	WholeOrganization bool   // otherwise only the caller's own
 	Limit             int
 	StartKey          string
-	Faults            []fault.Field // found while decoding
+	Faults            []fault.Field // found during decoding
 }
 
-// FilePage is a page of uploads and the cursor of the next page, "" on the last.
+// FilePage is a page of uploads and the cursor of the next page, "" on the last page.
 type FilePage struct {
 	Uploads  []*app.Upload
 	StartKey string

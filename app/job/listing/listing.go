@@ -1,5 +1,5 @@
-// Package listing answers queries for jobs and uploads: pages, counts of what a query
-// selects, and tables of batches.
+// Package listing answers queries for jobs and uploads: pages, counts of matching jobs,
+// and tables of batches.
 package listing
 
 import (
@@ -19,7 +19,7 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// DefaultPage is how many records a page has if a query does not say.
+// DefaultPage is the default number of records per page.
 const DefaultPage = 50
 
 // Lists pages through jobs and uploads.
@@ -29,11 +29,10 @@ type Lists struct {
 	cursors CursorKey
 }
 
-// New returns the lists of a store. The key of at least 32 bytes signs where pages
-// begin.
+// New returns the lists of a store. The key, of at least 32 bytes, signs cursors.
 func New(store app.Store, jobs *app.Jobs, cursors CursorKey) (*Lists, error) {
 	if len(cursors) < 32 {
-		return nil, errors.New("the key that signs cursors must have 32 bytes")
+		return nil, errors.New("the key that signs cursors must have at least 32 bytes")
 	}
 	return &Lists{store, jobs, cursors}, nil
 }
@@ -41,39 +40,38 @@ func New(store app.Store, jobs *app.Jobs, cursors CursorKey) (*Lists, error) {
 // Query selects and pages jobs.
 type Query struct {
 	Selection
-	Subjobs  bool // batches carry up to 1,000 of their rows
-	Statuses bool // the page counts jobs by status
-	Count    bool // the page counts the jobs that are selected
+	Subjobs  bool // include up to 1,000 rows of each batch
+	Statuses bool // count jobs by status
+	Count    bool // count the selected jobs
 	Limit    int
 	StartKey string
-	Faults   []fault.Field // found while decoding
+	Faults   []fault.Field // found during decoding
 }
 
-// Selection says which jobs a caller asks for, and in which order; an empty field
-// selects all.
+// Selection selects and orders jobs; an empty field selects all.
 type Selection struct {
 	Name, Batch, Email, Algorithm string
-	Status                        []app.Status // one of them
+	Status                        []app.Status // any of them
 	Tags                          []app.Tag    // all of them
 	Search                        string
-	Since, Until                  time.Time // when it was submitted or, in that order, completed
-	WholeOrganization             bool      // else the caller's own, or those of Email
+	Since, Until                  time.Time // time of submission or, with ByCompletion, completion
+	WholeOrganization             bool      // otherwise only the caller's own jobs, or those of Email
 	ByCompletion, Ascending       bool
 	Metric                        string // orders the rows of Batch by a number in their results
 }
 
-// Page is a page of jobs as clients see them.
+// Page is a page of jobs as shown to clients.
 type Page struct {
 	Records  []app.Record
-	StartKey string      // the cursor of the next page, "" on the last
+	StartKey string      // cursor of the next page, "" on the last page
 	Statuses *app.Counts // if requested: of the user, the organization or the batch, regardless of the other filters
-	Count    *Count      // where it was asked for
-	Event    events.ID   // place of the last event that the page has seen
+	Count    *Count      // if requested
+	Event    events.ID   // position of the last event that the page reflects
 
-	buffer *pageBuffer // that the records lie in
+	buffer *pageBuffer // holds the records
 }
 
-// Jobs returns jobs, newest first unless asked for in another order.
+// Jobs returns jobs, newest first unless another order is requested.
 func (l *Lists) Jobs(ctx context.Context, by app.Caller, q Query) (*Page, error) {
 	f, faults := q.Filter(by)
 	scope := q.scope(f)
@@ -113,8 +111,8 @@ func (l *Lists) Jobs(ctx context.Context, by app.Caller, q Query) (*Page, error)
 	return out, nil
 }
 
-// Filter returns what the store has to look for, the batch aside, and what is wrong
-// with the selection.
+// Filter returns the filter for the store, without the batch, and the validation errors
+// of the selection.
 func (s Selection) Filter(by app.Caller) (f app.JobFilter, faults []fault.Field) {
 	if s.ByCompletion && (s.Name != "" || s.Batch != "") {
 		faults = append(faults, fault.Field{
@@ -140,7 +138,7 @@ func (s Selection) Filter(by app.Caller) (f app.JobFilter, faults []fault.Field)
 	return f, faults
 }
 
-// distinct returns statuses in their order, each once.
+// distinct returns statuses in their order and without duplicates.
 func distinct(asked []app.Status) (all []app.Status) {
 	for _, status := range app.Statuses {
 		if slices.Contains(asked, status) {
@@ -150,8 +148,8 @@ func distinct(asked []app.Status) (all []app.Status) {
 	return all
 }
 
-// scope lists what a cursor is bound to. The first parts are those of the first
-// filters, whose cursors stay valid.
+// scope returns the parts that a cursor is bound to. Filters added in later versions are
+// only included if they are used, so that older cursors stay valid.
 func (s Selection) scope(f app.JobFilter) []string {
 	statuses := make([]string, len(f.Statuses))
 	for i, status := range f.Statuses {
@@ -164,7 +162,7 @@ func (s Selection) scope(f app.JobFilter) []string {
 	return scope
 }
 
-// laterScope returns what a filter has of what came to scopes later.
+// laterScope returns the scope for filters that were added later.
 func laterScope(f app.JobFilter) string {
 	text := fmt.Sprintf("%q %q %v %v %t %t", f.Tags, f.Search, f.From, f.Until, f.ByCompletion, f.Ascending)
 	if f.Metric != "" {
@@ -175,8 +173,8 @@ func laterScope(f app.JobFilter) string {
 
 var noLaterScope = laterScope(app.JobFilter{})
 
-// readCursor returns the position in the cursor of a listing, "" for no cursor. The
-// error has the faults of the query that are known, and that of the cursor.
+// readCursor returns the position in the cursor of a listing, or "" without a cursor. The
+// error includes the known errors of the query and that of the cursor.
 func (l *Lists) readCursor(text string, known []fault.Field, scope []string) (app.Position, error) {
 	if text == "" {
 		return "", fault.List(known...)
@@ -191,15 +189,15 @@ func (l *Lists) readCursor(text string, known []fault.Field, scope []string) (ap
 	return app.Position(position), fault.List(known...)
 }
 
-// otherListing reports whether the faults of a query may hide which listing was
-// meant, so that a cursor can't be matched to it.
+// otherListing reports whether errors in a query might hide which listing was meant, so
+// that a cursor can't be matched to it.
 func otherListing(faults []fault.Field) bool {
 	return slices.ContainsFunc(faults, func(f fault.Field) bool {
 		return len(f.Loc) < 2 || !slices.Contains([]any{"limit", "includeSubjobs", "statuses", "count"}, f.Loc[1])
 	})
 }
 
-// cursor returns the cursor of the page that begins behind a position, "" for none.
+// cursor returns the cursor for the page after a position, or "" if there is none.
 func (l *Lists) cursor(next app.Position, scope []string) string {
 	if next == "" {
 		return ""
@@ -207,7 +205,7 @@ func (l *Lists) cursor(next app.Position, scope []string) string {
 	return l.cursors.MakeCursor(string(next), scope...)
 }
 
-// count restricts the filter to the batch, and counts what was asked for.
+// count restricts the filter to the batch and adds the requested counts.
 func (q Query) count(tx app.Tx, f *app.JobFilter, out *Page) error {
 	if q.Statuses {
 		out.Statuses = &app.Counts{}
@@ -238,12 +236,12 @@ func (q Query) count(tx app.Tx, f *app.JobFilter, out *Page) error {
 	return err
 }
 
-// errNoBatch says that there is no batch of the name in a selection, so that it
-// selects nothing.
+// errNoBatch means that the batch of a selection does not exist, so that it selects
+// nothing.
 var errNoBatch = errors.New("there is no such batch")
 
-// within restricts a filter to the batch of the selection and returns it, nil for
-// none.
+// within restricts a filter to the batch of the selection and returns the batch, or nil
+// if none is selected.
 func (s Selection) within(tx app.Tx, f *app.JobFilter) (*app.Job, error) {
 	if s.Batch == "" {
 		return nil, nil
@@ -264,20 +262,20 @@ func (s Selection) within(tx app.Tx, f *app.JobFilter) (*app.Job, error) {
 	return batch, nil
 }
 
-// Limits of what the batches of a page carry.
+// Limits on the rows included with the batches of a page.
 const (
 	maxShownSubjobs  = 1000    // of one batch
 	maxListedSubjobs = 5000    // of all batches of a page
-	enoughSubjobs    = 6 << 20 // bytes: no more rows are added
+	enoughSubjobs    = 6 << 20 // bytes after which no more rows are added
 )
 
-// subjobs are the rows that the record of a batch carries.
+// subjobs are the rows included in the record of a batch.
 type subjobs struct {
 	records   []app.Record
 	truncated bool
 }
 
-// addTo adds the rows to the record of a batch; nil adds nothing.
+// addTo adds the rows to the record of a batch. A nil s adds nothing.
 func (s *subjobs) addTo(record app.Record) app.Record {
 	if s == nil {
 		return record
@@ -285,8 +283,8 @@ func (s *subjobs) addTo(record app.Record) app.Record {
 	return strictjson.Append(strictjson.Append(record, "subjobs", s.records), "subjobsTruncated", s.truncated)
 }
 
-// collectSubjobs reads the rows of the batches on a page, up to 5,000 rows or
-// some megabytes in all, so that the answer stays bounded.
+// collectSubjobs reads the rows of the batches on a page. It stops at 5,000 rows or
+// several megabytes in total to limit the response.
 func (l *Lists) collectSubjobs(tx app.Tx, page app.JobPage, of map[app.JobID]*subjobs) error {
 	left, size := maxListedSubjobs, 0
 	for _, j := range page.Jobs {

@@ -12,20 +12,21 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Bounds of what ReadersOf and DependantsOf return, and of how many jobs they look at.
+// Limits on the jobs that ReadersOf and DependantsOf return and examine.
 const (
 	maxReaders    = 100
 	readersLooked = 2000
 )
 
-// Reader is a job that reads or waits for something, or a batch with the number of rows that do.
+// Reader is a job that reads or waits for something, or a batch and the number of its
+// rows that do.
 type Reader struct {
 	*app.Job
 	Rows int
 }
 
-// ReadersOf returns the jobs that read an upload, of any status, the newest
-// first. There may be more than it returns.
+// ReadersOf returns the jobs that read an upload, in any status, newest first. more
+// reports whether there might be others.
 func (s *Lists) ReadersOf(ctx context.Context, by app.Caller, file string) (readers []Reader, more bool, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {
 		if err = within(tx, by, file); err == nil {
@@ -36,8 +37,8 @@ func (s *Lists) ReadersOf(ctx context.Context, by app.Caller, file string) (read
 	return readers, more, err
 }
 
-// DependantsOf returns, as ReadersOf does, the jobs that wait for a job, that failed with
-// it, or that read its result. Those of a batch are also those of its rows.
+// DependantsOf returns, like ReadersOf, the jobs that wait for a job, failed with it, or
+// read its result. For a batch it includes the dependents of its rows.
 func (s *Lists) DependantsOf(ctx context.Context, by app.Caller, name string) (found []Reader, more bool, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		j, err := s.jobs.FindJob(tx, by, name)
@@ -60,8 +61,8 @@ func (s *Lists) DependantsOf(ctx context.Context, by app.Caller, name string) (f
 	return found, more, err
 }
 
-// dependants walks the jobs that depend on some jobs, those that do in several ways
-// several times.
+// dependants walks the jobs that depend on any of the given jobs, repeating those that
+// depend in several ways.
 func dependants(tx app.Tx, ids []app.JobID) iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
 		for _, id := range ids {
@@ -78,8 +79,8 @@ func dependants(tx app.Tx, ids []app.JobID) iter.Seq2[app.JobID, error] {
 	}
 }
 
-// gather reads the jobs with some IDs, the newest first, a row as part of its batch
-// unless that is the batch own.
+// gather reads the jobs with the given IDs, newest first. It groups rows under their
+// batch, unless that is the batch own.
 func gather(tx app.Tx, ids iter.Seq2[app.JobID, error], own app.JobID) (all []Reader, more bool, err error) {
 	found, seen := map[app.JobID]*Reader{}, map[app.JobID]bool{}
 	for id, err := range ids {
@@ -120,7 +121,7 @@ func within(tx app.Tx, by app.Caller, file string) error {
 	return err
 }
 
-// addReader counts a job, a row as part of its batch unless that is own.
+// addReader adds a job. A row is counted under its batch, unless that is own.
 func addReader(tx app.Tx, found map[app.JobID]*Reader, id, own app.JobID) error {
 	j, err := tx.Job(id)
 	if err != nil {

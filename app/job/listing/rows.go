@@ -20,29 +20,29 @@ type Column struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Unit  string `json:"unit,omitempty"`
-	// Better is which values of a metric are: higher, lower or "".
+	// Better says which values of a metric are better: higher, lower or "".
 	Better string `json:"better,omitempty"`
-	// Digits is how many a metric is shown with behind the decimal point; nil: as many
-	// as there are.
+	// Digits is the number of digits shown after the decimal point; nil means all.
 	Digits *int64 `json:"digits,omitempty"`
 	// ErrorOf is the metric whose standard error this is.
 	ErrorOf string `json:"errorOf,omitempty"`
 }
 
-// Row is a row of a table. It has a cell for each column, nil where it has no value.
+// Row is a row of a table. It has one cell per column; nil means no value.
 type Row struct {
 	Job               *app.Job
 	Live              Live
 	Settings, Metrics []*strictjson.Value
 }
 
-// Live is the part of a row that is not stored with it.
+// Live is the part of a row that is not stored.
 type Live struct {
 	StatusReason string          `json:"statusReason"`
 	Progress     json.RawMessage `json:"progress"`
 }
 
-// settingColumns puts settings into the order of the algorithm's parameters.
+// settingColumns returns columns for settings, in the order of the algorithm's
+// parameters.
 func settingColumns(a *algorithm.File, names []string) []Column {
 	columns := []Column{}
 	for _, p := range a.Parameters {
@@ -53,12 +53,13 @@ func settingColumns(a *algorithm.File, names []string) []Column {
 	return withOthers(columns, names)
 }
 
-// metricColumns returns a column for each metric of the algorithm file, found yet or
-// not, and one for each other metric that was found. None is better where rows don't compare.
+// metricColumns returns a column for each metric of the algorithm file, even if it has no
+// values yet, and for each other metric found. Better is "" where rows are not
+// comparable.
 func metricColumns(a *algorithm.File, found, varying []string) []Column {
 	columns := []Column{}
 	for _, m := range a.Metrics {
-		if !m.Compares(varying) {
+		if !m.Comparable(varying) {
 			m.Better = ""
 		}
 		columns = append(columns, Column{m.Name, cmp.Or(m.Title, m.Name), m.Unit, m.Better, m.Digits, m.ErrorOf})
@@ -85,8 +86,8 @@ func placesOf(columns []Column) map[string]int {
 	return places
 }
 
-// readRows reads rows until they have some bytes, at least one, and returns how many
-// of the IDs it has dealt with. It leaves out rows that were deleted in the meantime.
+// readRows reads at least one row, and more until they exceed enough bytes. It returns
+// how many of the IDs it has processed, and skips rows that have been deleted.
 func (l *Lists) readRows(tx app.Tx, t *Table, ids []app.JobID, enough int) (rows []Row, read int, err error) {
 	rows = make([]Row, 0, len(ids))
 	for size := 0; read < len(ids) && size < enough; read++ {
@@ -112,7 +113,6 @@ func (l *Lists) readRows(tx app.Tx, t *Table, ids []app.JobID, enough int) (rows
 	return rows, read, nil
 }
 
-// row returns the row of a job.
 func (t *Table) row(j *app.Job) (Row, error) {
 	row := Row{Job: j, Settings: make([]*strictjson.Value, len(t.Settings)), Metrics: make([]*strictjson.Value, len(t.Metrics))}
 	if len(t.Settings) > 0 {
@@ -136,8 +136,8 @@ func (t *Table) row(j *app.Job) (Row, error) {
 	return row, nil
 }
 
-// notNumber reports whether a value is a text such as NaN, which a program prints in
-// place of a number that it does not have.
+// notNumber reports whether a value is a text such as NaN, which programs print in place
+// of a missing number.
 func notNumber(v *strictjson.Value) bool {
 	if v.Kind != strictjson.String {
 		return false
@@ -146,7 +146,7 @@ func notNumber(v *strictjson.Value) bool {
 	return err == nil && (math.IsNaN(f) || math.IsInf(f, 0))
 }
 
-// size estimates how many bytes a row takes to show.
+// size estimates the size of a row in a response, in bytes.
 func (r Row) size() (n int) {
 	n = 300
 	for _, cells := range [][]*strictjson.Value{r.Settings, r.Metrics} {
@@ -159,7 +159,7 @@ func (r Row) size() (n int) {
 	return n
 }
 
-// live reads what is not stored with an unfinished row.
+// live returns the part of an unfinished row that is not stored.
 func (l *Lists) live(tx app.Tx, id app.JobID) (live Live, err error) {
 	stored, err := tx.JobJSON(id)
 	if err != nil {

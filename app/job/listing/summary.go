@@ -13,16 +13,16 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// maxCount is how far a listing counts.
+// maxCount is the highest number that a listing counts to.
 const maxCount = 10_000
 
-// Count is a number of jobs, at least that if there may be more.
+// Count is a number of jobs; More means that there might be more.
 type Count struct {
 	Jobs int
 	More bool
 }
 
-// Summary counts jobs by what they have in common. A batch counts as one job.
+// Summary counts jobs by status, type and user. A batch counts as one job.
 type Summary struct {
 	Count    Count
 	Statuses app.Counts
@@ -30,8 +30,8 @@ type Summary struct {
 	Users    map[string]*app.Counts // by e-mail address
 }
 
-// Summary counts jobs, exactly if they are selected by user, type and status alone,
-// else as far as a listing gets at once.
+// Summary counts jobs. The counts are exact if jobs are selected only by user, type and
+// status; otherwise they are limited like a listing's.
 func (l *Lists) Summary(ctx context.Context, by app.Caller, s Selection, faults []fault.Field) (*Summary, error) {
 	f, more := s.Filter(by)
 	if err := fault.List(slices.Concat(faults, more)...); err != nil {
@@ -59,7 +59,7 @@ func summed(f app.JobFilter) bool {
 		f.From.IsZero() && f.Until.IsZero() && !f.ByCompletion
 }
 
-// addSummed adds the jobs of a filter that the store has counted.
+// addSummed adds the stored counts of a filter's jobs.
 func (s *Summary) addSummed(tx app.Tx, f app.JobFilter) error {
 	for share, err := range shares(tx, f) {
 		if err != nil {
@@ -70,8 +70,8 @@ func (s *Summary) addSummed(tx app.Tx, f app.JobFilter) error {
 	return nil
 }
 
-// sum counts the jobs of a filter that the store has counted, as far as a listing
-// counts: it need not look at them.
+// sum adds the stored counts of a filter's jobs, up to maxCount, without reading the
+// jobs.
 func (c *Count) sum(tx app.Tx, f app.JobFilter) error {
 	if f.Email == "" && f.Type == "" {
 		return c.sumStatuses(tx, f)
@@ -85,7 +85,7 @@ func (c *Count) sum(tx app.Tx, f app.JobFilter) error {
 	return nil
 }
 
-// sumStatuses counts the jobs of an organization by the four numbers of it.
+// sumStatuses adds an organization's counts of the selected statuses.
 func (c *Count) sumStatuses(tx app.Tx, f app.JobFilter) error {
 	counts, err := tx.Statuses(f.Organization, "")
 	for _, status := range app.Statuses {
@@ -103,7 +103,7 @@ func (c *Count) add(jobs int) {
 	}
 }
 
-// shares walks the counts that the store keeps of the jobs of a filter.
+// shares walks the stored counts of a filter's jobs.
 func shares(tx app.Tx, f app.JobFilter) iter.Seq2[app.JobShare, error] {
 	return func(yield func(app.JobShare, error) bool) {
 		for share, err := range tx.JobShares(f.Organization, f.Email) {
@@ -115,8 +115,7 @@ func shares(tx app.Tx, f app.JobFilter) iter.Seq2[app.JobShare, error] {
 	}
 }
 
-// addListed adds the jobs that a listing finds, up to maxCount or as many as it
-// takes to look for.
+// addListed adds the jobs found by listing, up to maxCount or the listing's search limit.
 func (s *Summary) addListed(tx app.Tx, f app.JobFilter) error {
 	var after app.Position
 	for s.Count.Jobs < maxCount {
@@ -140,8 +139,8 @@ func (s *Summary) addListed(tx app.Tx, f app.JobFilter) error {
 	return nil
 }
 
-// shareOf returns what a record adds to a summary. Of ten thousand records, it decodes
-// these members alone.
+// shareOf returns a record's contribution to a summary. It decodes only the needed
+// members, since there can be ten thousand records.
 func shareOf(record json.RawMessage) (app.JobShare, error) {
 	share := app.JobShare{Jobs: 1}
 	into := map[string]any{"type": &share.Type, "status": &share.Status, "jobEmail": &share.Email}
@@ -159,7 +158,7 @@ func shareOf(record json.RawMessage) (app.JobShare, error) {
 func (s *Summary) add(share app.JobShare) {
 	s.Count.Jobs += share.Jobs
 	*s.Statuses.Of(share.Status) += share.Jobs
-	if share.Type != "" { // a pipeline may have several
+	if share.Type != "" { // a pipeline can have several types
 		addTo(s.Types, share.Type, share)
 	}
 	addTo(s.Users, share.Email, share)

@@ -15,12 +15,12 @@ import (
 const (
 	MaxTablePage     = 1000
 	DefaultTablePage = 100
-	maxFoundMetrics  = 100     // columns of metrics that the algorithm file does not name
+	maxFoundMetrics  = 100     // columns for metrics not in the algorithm file
 	rowsAtOnce       = 200     // read in one transaction
-	enoughAtOnce     = 1 << 20 // bytes: no more rows are read in it
+	enoughAtOnce     = 1 << 20 // bytes after which a transaction reads no more rows
 )
 
-// SortByRow sorts a table in the order of submission, SortByMetric and a name by a
+// SortByRow sorts a table in order of submission, SortByMetric followed by a name by that
 // metric.
 const (
 	SortByRow    = "row"
@@ -30,28 +30,28 @@ const (
 // TableQuery selects and pages the rows of a batch.
 type TableQuery struct {
 	Batch    string
-	Status   []app.Status // one of them; none is any
-	Sort     string       // SortByRow, or SortByMetric and a name; "" is the ranking of the algorithm
-	Order    string       // asc or desc; "" is the best first, or else the lowest
+	Status   []app.Status // any of them; empty means all
+	Sort     string       // SortByRow, or SortByMetric and a name; "" means the algorithm's ranking
+	Order    string       // asc or desc; "" means best first, or lowest first if neither is better
 	Limit    int
 	StartKey string
-	Faults   []fault.Field // found while decoding
+	Faults   []fault.Field // found during decoding
 }
 
-// Table is what the table of a batch has above its rows.
+// Table describes the table of a batch, without its rows.
 type Table struct {
 	Batch       string
 	Statuses    app.Counts
 	Sort, Order string   // as in the query, never ""
-	Settings    []Column // in which rows differ
-	Metrics     []Column // those that the algorithm file names first
+	Settings    []Column // settings in which rows differ
+	Metrics     []Column // those in the algorithm file come first
 
 	filter            app.JobFilter
-	settings, metrics map[string]int // columns by name
+	settings, metrics map[string]int // column indexes by name
 }
 
 // Table returns the table of a batch, a page of its rows, and the cursor of the next
-// page, "" on the last.
+// page, "" on the last page.
 func (l *Lists) Table(ctx context.Context, by app.Caller, q TableQuery) (t *Table, rows []Row, next string, err error) {
 	scope := []string{"table", by.Organization, q.Batch, q.Sort, q.Order}
 	for _, status := range distinct(q.Status) {
@@ -71,7 +71,7 @@ func (l *Lists) Table(ctx context.Context, by app.Caller, q TableQuery) (t *Tabl
 			return err
 		}
 		var read int
-		if rows, read, err = l.readRows(tx, t, ids, app.EnoughBytes); err != nil || read == len(ids) {
+		if rows, read, err = l.readRows(tx, t, ids, app.PageBytes); err != nil || read == len(ids) {
 			return err
 		}
 		_, end, err = tx.JobIDs(t.filter, after, read)
@@ -80,9 +80,9 @@ func (l *Lists) Table(ctx context.Context, by app.Caller, q TableQuery) (t *Tabl
 	return t, rows, l.cursor(end, scope), err
 }
 
-// WholeTable returns the table of a batch and all its rows, or the first of them as
-// the query says. The rows come some at a time, each as it is by then. No transaction
-// is open between them, so the caller may be slow.
+// WholeTable returns the table of a batch and all its rows, or as many of the first as
+// the query's limit. Rows are read in chunks, each in its state at that time. No
+// transaction is open between chunks, so the caller can be slow.
 func (l *Lists) WholeTable(ctx context.Context, by app.Caller, q TableQuery) (*Table, iter.Seq2[[]Row, error], error) {
 	if err := fault.List(q.Faults...); err != nil {
 		return nil, nil, err
@@ -112,7 +112,7 @@ func (l *Lists) WholeTable(ctx context.Context, by app.Caller, q TableQuery) (*T
 	}, err
 }
 
-// openTable reads what a table has above its rows.
+// openTable reads everything of a table except its rows.
 func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Table, error) {
 	var batch *app.Job
 	var metrics []string
@@ -126,7 +126,7 @@ func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Ta
 	if err != nil {
 		return nil, err
 	}
-	a := &algorithm.File{} // of rows of several types
+	a := &algorithm.File{} // for rows of several types
 	if batch.Type != "" {
 		if a, err = l.jobs.Algorithm(ctx, batch); err != nil {
 			return nil, err
@@ -139,7 +139,6 @@ func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Ta
 	return t, nil
 }
 
-// batchNamed returns a batch of the caller's organization.
 func batchNamed(tx app.Tx, by app.Caller, name string) (*app.Job, error) {
 	batch, err := tx.JobNamed(by.Organization, name)
 	switch {
@@ -154,11 +153,11 @@ func batchNamed(tx app.Tx, by app.Caller, name string) (*app.Job, error) {
 	return batch, err
 }
 
-// sortAs puts the rows into the order that is asked for, or that of the algorithm's
-// ranking, where rows compare that differ in these settings.
+// sortAs sets the requested order or, by default, that of the algorithm's ranking if rows
+// that differ in the varying settings are comparable.
 func (t *Table) sortAs(q TableQuery, a *algorithm.File, varying []string) {
 	t.Sort, t.Order = q.Sort, q.Order
-	if ranking := a.Metrics.Ranking(); t.Sort == "" && ranking != nil && ranking.Compares(varying) {
+	if ranking := a.Metrics.Ranking(); t.Sort == "" && ranking != nil && ranking.Comparable(varying) {
 		t.Sort = SortByMetric + ranking.Name
 	} else if t.Sort == "" {
 		t.Sort = SortByRow

@@ -7,16 +7,16 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Schedule says when a delivery is tried again: after First, then after twice as long
-// each time, up to Longest, until GiveUpAfter.
+// Schedule is a retry schedule: after First, then after twice as long each time, up to
+// Longest, until GiveUpAfter.
 type Schedule struct{ First, Longest, GiveUpAfter time.Duration }
 
-// DefaultSchedule gives receivers a day to come back.
+// DefaultSchedule returns a schedule that gives receivers a day to recover.
 func DefaultSchedule() Schedule {
 	return Schedule{First: 5 * time.Second, Longest: 2 * time.Hour, GiveUpAfter: 24 * time.Hour}
 }
 
-// Pause returns how long to wait after n failed attempts in a row.
+// Pause returns the wait after n consecutive failed attempts.
 func (s Schedule) Pause(n int) time.Duration {
 	pause := s.First
 	for ; n > 1 && pause < s.Longest; n-- {
@@ -25,16 +25,16 @@ func (s Schedule) Pause(n int) time.Duration {
 	return min(pause, s.Longest)
 }
 
-// Attempt is how one attempt ended. Without an error, it was delivered.
+// Attempt is the result of one attempt. Without an error, it was delivered.
 type Attempt struct {
-	Status     int           // of the answer, 0 without one: any message may have failed
+	Status     int           // of the response; 0 without one: the receiver failed, whatever the message
 	Error      string        // a sentence
-	RetryAfter time.Duration // as the receiver asks
-	Final      bool          // the receiver will never take the message
+	RetryAfter time.Duration // requested by the receiver
+	Final      bool          // permanently rejected by the receiver
 }
 
-// Tried records an attempt. A receiver that refuses the message for good, or says that it
-// is gone, is not asked again.
+// Tried records an attempt. There are no further attempts if the receiver permanently
+// rejects the message or responds that it is gone.
 func (d *Delivery) Tried(a Attempt, now time.Time, s Schedule) {
 	d.Attempts++
 	d.Status, d.Error = a.Status, a.Error
@@ -42,18 +42,18 @@ func (d *Delivery) Tried(a Attempt, now time.Time, s Schedule) {
 	case a.Error == "":
 		d.markEnded(Delivered, now)
 	case a.Final:
-		d.GiveUp("refused for good: "+a.Error, now)
+		d.Abandon("permanently rejected: "+a.Error, now)
 	case a.Status == http.StatusGone:
-		d.GiveUp("the receiver is gone for good: "+a.Error, now)
+		d.Abandon("the receiver no longer exists: "+a.Error, now)
 	case now.Sub(d.CreatedAt.Time) >= s.GiveUpAfter:
-		d.GiveUp("given up: "+a.Error, now)
+		d.Abandon("abandoned: "+a.Error, now)
 	default:
 		d.NextAt = unit.At(now.Add(max(s.Pause(d.Attempts), min(a.RetryAfter, s.Longest))))
 	}
 }
 
-// GiveUp ends a delivery that was not made.
-func (d *Delivery) GiveUp(why string, now time.Time) {
+// Abandon abandons a delivery.
+func (d *Delivery) Abandon(why string, now time.Time) {
 	d.Error = why
-	d.markEnded(GivenUp, now)
+	d.markEnded(Abandoned, now)
 }

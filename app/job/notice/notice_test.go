@@ -28,16 +28,16 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 		"fc00::1": false, "fd12::1": false, "fe80::1": false, "fe80::1%eth0": false, "fec0::1": false, "ff02::1": false,
 		"8.8.4.4": false, "::ffff:8.8.4.4": false,
 	} {
-		must.Equal(t, address, (notice.Policy{}).MayReach(netip.MustParseAddr(address), own), want)
+		must.Equal(t, address, (notice.Policy{}).Allows(netip.MustParseAddr(address), own), want)
 	}
-	if (notice.Policy{}).MayReach(netip.Addr{}, nil) {
+	if (notice.Policy{}).Allows(netip.Addr{}, nil) {
 		t.Error("no address is reached")
 	}
 	allowing := notice.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("127.0.0.1/32")}}
 	for address, want := range map[string]bool{
 		"10.1.2.3": true, "::ffff:10.1.2.3": true, "10.2.0.1": false, "127.0.0.1": true, "127.0.0.2": false, "::1": false, "64:ff9b::a01:203": false,
 	} {
-		must.Equal(t, fmt.Sprintf("with 10.1.0.0/16 and 127.0.0.1 allowed, %s", address), allowing.MayReach(netip.MustParseAddr(address), nil), want)
+		must.Equal(t, fmt.Sprintf("with 10.1.0.0/16 and 127.0.0.1 allowed, %s", address), allowing.Allows(netip.MustParseAddr(address), nil), want)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestTargetsThatCannotBeUsedAreFaults(t *testing.T) {
 		"https://hooks.example:65535/":          "",
 		"https://hooks.example:65536/":          "use port 443",
 		"https://hooks.example:0/":              "use port 443",
-		"https://127.1/":                        "", // a name, as far as one sees: refused when it is connected to
+		"https://127.1/":                        "", // treated as a name; rejected when connecting
 		"https://0x7f.0.0.1/":                   "",
 		"https://[64:ff9b::7f00:1]/":            "not public",
 		"https://[fe80::1%25eth0]/":             "not public",
@@ -119,7 +119,7 @@ func TestTargetsThatCannotBeUsedAreFaults(t *testing.T) {
 	}
 }
 
-// The signature is computed here once more, from the text of the specification.
+// The signature is computed independently from the text of the specification.
 func TestMessagesAreSignedByTheSpecification(t *testing.T) {
 	first, second := notice.NewSecret(), notice.NewSecret()
 	if !strings.HasPrefix(first, "whsec_") || first == second {
@@ -149,7 +149,7 @@ func TestDeliveriesAreTriedForADay(t *testing.T) {
 	d := &notice.Delivery{State: notice.Pending, CreatedAt: unit.At(start), Body: []byte("{}")}
 	now, pauses := start, []time.Duration{}
 	for d.State == notice.Pending {
-		d.Tried(notice.Attempt{Status: 500, Error: "it answered with status 500"}, now, s)
+		d.Tried(notice.Attempt{Status: 500, Error: "the receiver responded with status 500"}, now, s)
 		if d.State == notice.Pending {
 			pauses = append(pauses, d.NextAt.Sub(now))
 			now = d.NextAt.Time
@@ -161,7 +161,7 @@ func TestDeliveriesAreTriedForADay(t *testing.T) {
 	if took := now.Sub(start); took < 24*time.Hour || took > 26*time.Hour {
 		t.Errorf("given up after %v", took)
 	}
-	if d.State != notice.GivenUp || !strings.HasPrefix(d.Error, "given up: ") || d.Body != nil || !d.NextAt.IsZero() || d.EndedAt.Time != now {
+	if d.State != notice.Abandoned || !strings.HasPrefix(d.Error, "abandoned: ") || d.Body != nil || !d.NextAt.IsZero() || d.EndedAt.Time != now {
 		t.Errorf("%+v", d)
 	}
 
@@ -171,11 +171,11 @@ func TestDeliveriesAreTriedForADay(t *testing.T) {
 	asked.Tried(notice.Attempt{Status: 503, Error: "busy", RetryAfter: 1000 * time.Hour}, start, s)
 	must.Equal(t, "the receiver asked for too long, the next attempt is after", asked.NextAt.Sub(start), s.Longest)
 	asked.Tried(notice.Attempt{Status: 410, Error: "gone"}, start, s)
-	must.Equal(t, "a receiver that is gone", asked.State, notice.GivenUp)
+	must.Equal(t, "a receiver that is gone", asked.State, notice.Abandoned)
 	refused := &notice.Delivery{State: notice.Pending, CreatedAt: unit.At(start)}
 	refused.Tried(notice.Attempt{Status: 550, Error: "no such user", Final: true}, start, s)
-	if refused.State != notice.GivenUp || refused.Error != "refused for good: no such user" || refused.Status != 550 || refused.Attempts != 1 {
-		t.Errorf("a message that is refused for good: %+v", refused)
+	if refused.State != notice.Abandoned || refused.Error != "permanently rejected: no such user" || refused.Status != 550 || refused.Attempts != 1 {
+		t.Errorf("a permanently rejected message: %+v", refused)
 	}
 	done := &notice.Delivery{State: notice.Pending, CreatedAt: unit.At(start), Error: "before"}
 	done.Tried(notice.Attempt{Status: 204}, start, s)
@@ -191,7 +191,7 @@ func TestEachReceiverHasALane(t *testing.T) {
 		{Organization: "lab", Hook: "2", Target: "https://a.example/"},
 		{Organization: "lab", Target: "https://a.example/"},
 		{Organization: "lab", Target: "https://a.example:8443/"},
-		{Organization: "lab", Target: "https://A.example/"}, // the same in other letters
+		{Organization: "lab", Target: "https://A.example/"}, // differs only in case
 		{Organization: "lab", Target: "https://mail/"},
 		{Organization: "lab", Target: "mailto:ann@a.example"},
 		{Organization: "other", Target: "https://a.example/"},
@@ -199,7 +199,7 @@ func TestEachReceiverHasALane(t *testing.T) {
 		lanes[d.Queue()] = true
 		organization, asked := notice.ParseQueue(d.Queue())
 		if organization != d.Organization || asked != (d.Hook == "" && strings.HasPrefix(d.Target, "https:")) {
-			t.Errorf("the lane of %+v is one of %s, named by a user: %t", d, organization, asked)
+			t.Errorf("the queue of %+v belongs to %s, named by a user: %t", d, organization, asked)
 		}
 	}
 	must.Equal(t, "lanes", len(lanes), 7)

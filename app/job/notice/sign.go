@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// secretPrefix begins a secret, by the specification of Standard Webhooks.
+// secretPrefix is the prefix of secrets according to Standard Webhooks.
 const secretPrefix = "whsec_"
 
-// NewSecret makes the secret of a receiver.
+// NewSecret generates the secret of a receiver.
 func NewSecret() string {
 	key := make([]byte, 32)
 	rand.Read(key) // never fails (crypto/rand)
 	return secretPrefix + base64.StdEncoding.EncodeToString(key)
 }
 
-// Sign returns the header webhook-signature: one signature for each secret, so that a
-// receiver that knows any of them can check the message.
+// Sign returns the webhook-signature header: one signature per secret, so that a receiver
+// with any of the secrets can verify the message.
 func Sign(message string, at time.Time, body []byte, secrets ...string) (string, error) {
 	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {

@@ -12,29 +12,29 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Limits of what a job may ask for.
+// Limits on the targets of a job.
 const (
 	MaxTargets   = 10   // per job
-	MaxTargetLen = 2000 // bytes of one
+	MaxTargetLen = 2000 // bytes per target
 )
 
-// mailScheme begins a target that is an e-mail address.
+// mailScheme is the prefix of a target that is an e-mail address.
 const mailScheme = "mailto:"
 
-// Address returns the e-mail address that a target names, false if it is a URL.
+// Address returns the e-mail address of a target, or false if it is a URL.
 func Address(target string) (string, bool) { return strings.CutPrefix(target, mailScheme) }
 
-// Policy says where notices may go.
+// Policy defines where notifications can be sent.
 type Policy struct {
-	HTTP    bool           // also http://, not only https://
-	Allowed []netip.Prefix // blocks that may be reached though they are not public
+	HTTP    bool           // allows http:// as well as https://
+	Allowed []netip.Prefix // allowed blocks that are not public
 
 	Mail    bool     // the service can send mail
-	Domains []string // to whose addresses any user may send it, in lower case; to their own, users always may
+	Domains []string // lower-case domains that any user can send to; users can always send to their own address
 }
 
-// Faults returns what is wrong with the targets that a user asks for, each at its
-// place below body.notify.
+// Faults returns what is wrong with the targets that a user names, each located within
+// body.notify.
 func (p Policy) Faults(email string, targets []string) (faults []fault.Field) {
 	add := func(msg string, at ...any) {
 		if msg != "" {
@@ -79,8 +79,8 @@ func (p Policy) orDomains() string {
 	return ", or to addresses of " + strings.Join(p.Domains, ", ")
 }
 
-// CheckURL returns what is wrong with the address of a receiver, "" if nothing is. The
-// host is looked up only when it is connected to.
+// CheckURL returns what is wrong with the URL of a receiver, or "". The host is not
+// resolved until the service connects.
 func (p Policy) CheckURL(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -97,21 +97,22 @@ func (p Policy) CheckURL(text string) string {
 	case !usualPort(u.Port()):
 		return "use port 443, 80 or one of 1024 to 65535"
 	}
-	if a, err := netip.ParseAddr(u.Hostname()); err == nil && !p.MayReach(a, nil) {
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil && !p.Allows(a, nil) {
 		return forbidden
 	}
 	return ""
 }
 
-// forbidden does not say what is at an address.
+// forbidden does not reveal what is at an address.
 const forbidden = "this address is not public, and the service does not connect to it; its operator can allow it (notify.allow)"
 
-// plain reports whether a text is ASCII without spaces and control characters.
+// plain reports whether text is ASCII without spaces and control characters.
 func plain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// usualPort keeps users from reaching services that speak no HTTP, such as mail.
+// usualPort reports whether a port is one where HTTP is usual, so that users can't reach
+// other services, such as mail.
 func usualPort(text string) bool {
 	n, err := strconv.Atoi(text)
 	return text == "" || err == nil && (n == 443 || n == 80 || n >= 1024 && n <= 65535)

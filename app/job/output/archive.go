@@ -12,15 +12,14 @@ import (
 	"molrun/app/base/unit"
 )
 
-// inputsDir is the directory of inputs in archives.
 const inputsDir = "inputs"
 
-// archiveContents is what an archive holds, while it is found out.
+// archiveContents collects the contents of an archive.
 type archiveContents struct {
 	tx      app.Tx
 	archive app.Archive
 	inputs  map[string]app.InputFile // by name
-	missing map[string]bool          // inputs that were deleted, as told to users
+	missing map[string]bool          // deleted inputs, as shown to users
 }
 
 func archiveContentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*archiveContents, error) {
@@ -30,7 +29,7 @@ func archiveContentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*archiveC
 		return nil, err
 	}
 	if j.Status != app.Completed && !form.Partial {
-		return nil, fault.Errorf(fault.NotFound, "the result is no longer there; request a new link")
+		return nil, fault.Errorf(fault.NotFound, "the result is no longer available; request a new link")
 	}
 	if !j.IsBatch() {
 		err = c.addJob(j, "", form)
@@ -53,7 +52,7 @@ func archiveContentsOf(tx app.Tx, id app.JobID, form app.ArchiveForm) (*archiveC
 	return c, err
 }
 
-// maxNamedFiles is how many deleted inputs an error names.
+// maxNamedFiles is the maximum number of deleted inputs listed in an error.
 const maxNamedFiles = 10
 
 func inputsRemoved(job string, names []string) error {
@@ -63,7 +62,7 @@ func inputsRemoved(job string, names []string) error {
 	return fault.Errorf(fault.InputRemoved, "inputs of job %q were deleted: %s; upload these files again, under any name, or request the archive without inputs", job, strings.Join(names, ", "))
 }
 
-// addJob adds a job's folder, and the inputs that no other job has added.
+// addJob adds a job's folder and any inputs not added before.
 func (c *archiveContents) addJob(j *app.Job, folder string, form app.ArchiveForm) error {
 	c.archive.Folders = append(c.archive.Folders, app.Folder{Name: folder, Job: j.ID, Files: form.Files})
 	if !form.Inputs {
@@ -87,8 +86,8 @@ func (c *archiveContents) addJob(j *app.Job, folder string, form app.ArchiveForm
 	return nil
 }
 
-// findInput finds the bytes of an input: where the job had them from, or else in any upload
-// of the organization that has the same.
+// findInput finds the data of an input: where the job read it, or otherwise any upload of
+// the organization with the same content.
 func (c *archiveContents) findInput(organization string, input app.Input, ref app.Reference) (f app.InputFile, err error) {
 	var u *app.Upload
 	if ref.Job != "" {

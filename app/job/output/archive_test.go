@@ -27,7 +27,8 @@ func newSite(t *testing.T) *site {
 	return &site{s, output.NewResults(s.Store, s.Blobs, s.Jobs, s.Now), t}
 }
 
-// with links to the archive of a job with its inputs, and returns what that holds.
+// with requests a link to a job's archive with inputs, and returns the contents of that
+// archive.
 func (s *site) with(job app.JobID, name string) (app.Archive, error) {
 	s.t.Helper()
 	_, err := s.Link(s.t.Context(), bob, output.LinkRequest{Name: name, Form: app.ArchiveForm{Inputs: true}})
@@ -37,7 +38,6 @@ func (s *site) with(job app.JobID, name string) (app.Archive, error) {
 	return s.Archive(s.t.Context(), job, app.ArchiveForm{Inputs: true})
 }
 
-// namesIn returns the inputs of an archive.
 func namesIn(a app.Archive) (all []string) {
 	for _, f := range a.Inputs {
 		all = append(all, f.Name)
@@ -112,7 +112,7 @@ func TestInputsComeFromWhereTheyAre(t *testing.T) {
 		}
 	}
 
-	// Any member's upload of the same bytes takes their place.
+	// Any member's upload of the same content replaces them.
 	s.Upload(bob, "again.txt", "text")
 	s.Upload(bob, "again.txt", "of a job")
 	for name, job := range map[string]app.JobID{"ofUpload": ofUpload, "ofDigest": ofDigest, "ofJob": ofJob} {
@@ -203,7 +203,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 		must.OK(t, s.Site.Files.Delete(t.Context(), ann, string(lost.ID)))
 
 		store := &fixture.FaultyStore{Store: s.Store}
-		results := output.NewResults(store, s.Blobs, s.On(store).Jobs, s.Now)
+		results := output.NewResults(store, s.Blobs, s.WithStore(store).Jobs, s.Now)
 		arm(store)
 		form := app.ArchiveForm{Inputs: true}
 		if _, err := results.Link(t.Context(), ann, output.LinkRequest{Name: "b", Form: form}); err != nil {

@@ -10,18 +10,18 @@ import (
 type ListedFile struct {
 	Path   string
 	Size   int64
-	SHA256 string // hex, "" if the file can still change
+	SHA256 string // hex; "" if the file can still change
 }
 
 // FileListing is the files of a job.
 type FileListing struct {
 	Files      []ListedFile
 	Incomplete bool // the job is running
-	Truncated  bool // there are more files than a result may have
+	Truncated  bool // there are more files than a result can have
 }
 
-// Files lists the files of a job. Those of a batch are the files of its completed
-// rows, as <row>/<path>.
+// Files lists the files of a job. For a batch, they are the files of its completed rows,
+// as <row>/<path>.
 func (o *Outputs) Files(ctx context.Context, by app.Caller, name string) (l *FileListing, err error) {
 	err = o.visit(ctx, by, name, func(s fileSource) (err error) {
 		if s.job.IsBatch() {

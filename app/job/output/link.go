@@ -12,11 +12,11 @@ import (
 	"molrun/app/base/unit"
 )
 
-// resultLinkLife is how long a link to a result works. It is part of the contract, not
-// a setting.
+// resultLinkLife is how long a link to a result is valid. It is part of the API contract,
+// not a setting.
 const resultLinkLife = time.Hour
 
-// Results links to the results of jobs. It is safe for concurrent use.
+// Results creates links to the results of jobs. It is safe for concurrent use.
 type Results struct {
 	store app.Store
 	blobs app.Blobs
@@ -29,24 +29,24 @@ func NewResults(store app.Store, blobs app.Blobs, jobs *app.Jobs, now func() tim
 	return &Results{store: store, blobs: blobs, jobs: jobs, now: now}
 }
 
-// ResultLink is a link to what a job produced.
+// ResultLink is a link to a job's result.
 type ResultLink struct {
 	URL       string
 	FileName  string
 	Size      int64
 	ExpiresAt unit.Time
-	Missing   *MissingRows // rows that are missing in an archive of a batch; nil if none
+	Missing   *MissingRows // rows missing in the archive of a batch; nil if none
 }
 
-// LinkRequest asks for a link. File "" is the archive of all files.
+// LinkRequest is a request for a link. File "" means the archive of all files.
 type LinkRequest struct {
 	Name string
 	File string
 	Form app.ArchiveForm
-	Base string // what links begin with
+	Base string // prefix of links
 }
 
-// Link links to one file of a completed job, or to its archive.
+// Link returns a link to one file of a completed job, or to its archive.
 func (s *Results) Link(ctx context.Context, by app.Caller, r LinkRequest) (*ResultLink, error) {
 	var j *app.Job
 	var missing *MissingRows
@@ -80,8 +80,8 @@ func (s *Results) Link(ctx context.Context, by app.Caller, r LinkRequest) (*Resu
 	return out, nil
 }
 
-// fileOf resolves a file name: "" is the archive; in a batch, so is
-// <batchName>.zip, and <row>/<path> is a file of that row.
+// fileOf resolves a file name. "" means the archive. In a batch, <batchName>.zip also
+// means the archive, and <row>/<path> means a file of that row.
 func fileOf(tx app.Tx, j *app.Job, file string) (string, *app.Job, error) {
 	if file == "" || !j.IsBatch() {
 		return file, j, nil
@@ -117,8 +117,8 @@ func (s *Results) linkArchive(ctx context.Context, link *app.Link, out *ResultLi
 	return err
 }
 
-// linkFile links to a file of a result. The name of the archive means a file
-// only if the program wrote one of that name.
+// linkFile links to a file of a result. The archive's name means the archive, unless the
+// program created a file with that name.
 func (s *Results) linkFile(ctx context.Context, link *app.Link, out *ResultLink, j *app.Job, r LinkRequest) error {
 	manifest, err := s.blobs.Manifest(j.ID)
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Results) linkFile(ctx context.Context, link *app.Link, out *ResultLink,
 	return nil
 }
 
-// Archive returns what the archive of a job or batch holds. The caller has verified
-// a link to it.
+// Archive returns the contents of the archive of a job or batch. The caller must have
+// verified a link to it.
 func (s *Results) Archive(ctx context.Context, id app.JobID, form app.ArchiveForm) (archive app.Archive, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		c, err := archiveContentsOf(tx, id, form)

@@ -19,22 +19,22 @@ import (
 	"molrun/app/task"
 )
 
-// Bounds of a listing of an output directory that is not inspected yet. They are
-// those of a result.
+// Limits for listing an output directory before it is inspected. They are the same as for
+// a result.
 const (
 	maxEntries = 100_000
 	maxDepth   = 64 // of directories
 )
 
-// liveOutput is the output directory of an attempt without a result. Its program may
-// be changing it, and means no good: it puts links, pipes and devices where
-// files were, while they are opened. So a path is opened name by name, each from
-// the directory before, no name may be a link, and no open waits.
+// liveOutput is the output directory of an attempt without a result. Its program might be
+// changing it maliciously, replacing files with links, pipes and devices while they are
+// opened. So a path is opened name by name, each relative to the directory before, no
+// name can be a link, and no open blocks.
 type liveOutput struct{ dir *os.File }
 
-// openLiveOutput opens the output directory of an attempt, fs.ErrNotExist if there is
-// none. If its task runs on other machines, home is a link that the service made
-// to where they see it. A result that is being collected is in jobDir.
+// openLiveOutput opens the output directory of an attempt. The error is fs.ErrNotExist if
+// there is none. If the task runs on other machines, home is a link created by the
+// service to the shared directory. A result being collected is in jobDir.
 func openLiveOutput(jobDir, home string) (*liveOutput, error) {
 	if target, err := os.Readlink(home); err == nil {
 		home = target
@@ -49,10 +49,10 @@ func openLiveOutput(jobDir, home string) (*liveOutput, error) {
 	return &liveOutput{out}, nil
 }
 
-// resultDir is where a job's directory keeps a result.
+// resultDir is the directory of the result within a job's directory.
 const resultDir = "result"
 
-// openBelow opens a directory below another, which may not be a link either.
+// openBelow opens a directory below another. Neither can be a link.
 func openBelow(dir, below string) (*os.File, error) {
 	fd, err := openAt(unix.AT_FDCWD, dir, unix.O_DIRECTORY)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *liveOutput) openFile(name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(at), name), nil
 }
 
-// openAt opens one name. A link in its place is as good as nothing.
+// openAt opens one name. A link counts as missing.
 func openAt(dir int, name string, flags int) (int, error) {
 	for {
 		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0)
@@ -106,8 +106,8 @@ func openAt(dir int, name string, flags int) (int, error) {
 	}
 }
 
-// refusedByName reports whether an open failed because of what a program has put
-// there: a link, a socket, a file in place of a directory, no permission.
+// refusedByName reports whether an open failed because of what a program has created
+// there: a link, a socket, a file instead of a directory, missing permission.
 func refusedByName(err error) bool {
 	for _, e := range []error{unix.ELOOP, unix.ENOTDIR, unix.ENXIO, unix.ENODEV, unix.EACCES, unix.EPERM, unix.ENAMETOOLONG, unix.ENOENT} {
 		if errors.Is(err, e) {
@@ -117,7 +117,7 @@ func refusedByName(err error) bool {
 	return false
 }
 
-// file opens a file of the program's own.
+// file opens a file that belongs to the program.
 func (l *liveOutput) file(name string) (*os.File, *unix.Stat_t, error) {
 	f, err := l.openFile(name, 0)
 	if err != nil {
@@ -134,15 +134,16 @@ func (l *liveOutput) file(name string) (*os.File, *unix.Stat_t, error) {
 	return f, &info, nil
 }
 
-// isOwn reports whether something is a regular file without another name. One
-// with several may belong to another user, to which the program made a hard link; a
-// result has it if all names are the program's, which shows when it has ended.
+// isOwn reports whether info is a regular file with only one name. A file with several
+// names might belong to another user if the program created a hard link to it. A result
+// includes it if all names are the program's, which is checked when the program has
+// ended.
 func isOwn(info *unix.Stat_t) bool {
 	return info.Mode&unix.S_IFMT == unix.S_IFREG && info.Nlink == 1
 }
 
 // visitFiles calls visit with the path and size of every file, sorted by directory. It
-// reports whether these are all.
+// reports whether it has visited all.
 func (l *liveOutput) visitFiles(visit func(name string, size int64)) (all bool, err error) {
 	w := liveWalk{l, visit, maxEntries}
 	if err := w.dir("", 0); err != nil {
@@ -154,13 +155,13 @@ func (l *liveOutput) visitFiles(visit func(name string, size int64)) (all bool, 
 type liveWalk struct {
 	*liveOutput
 	visit func(name string, size int64)
-	left  int // entries that may still be looked at
+	left  int // entries that can still be examined
 }
 
 func (w *liveWalk) dir(dir string, depth int) error {
 	f, err := w.openFile(path.Join(".", dir), unix.O_DIRECTORY)
 	if errors.Is(err, fs.ErrNotExist) || depth > maxDepth {
-		return nil // gone since, or no directory any more
+		return nil // deleted, or no longer a directory
 	}
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (w *liveWalk) dir(dir string, depth int) error {
 	for _, name := range names {
 		var info unix.Stat_t
 		switch err := unix.Fstatat(int(f.Fd()), name, &info, unix.AT_SYMLINK_NOFOLLOW); {
-		case err != nil: // gone since
+		case err != nil: // deleted
 		case info.Mode&unix.S_IFMT == unix.S_IFDIR:
 			if err := w.dir(path.Join(dir, name), depth+1); err != nil {
 				return err
@@ -185,8 +186,8 @@ func (w *liveWalk) dir(dir string, depth int) error {
 	return nil
 }
 
-// names lists a directory in pieces, so that one with millions of names is not
-// read to its end.
+// names lists a directory in chunks, so that one with millions of names is not read
+// completely.
 func (w *liveWalk) names(f *os.File) (names []string, err error) {
 	for w.left > 0 {
 		piece, err := f.Readdirnames(min(w.left, 1024))
@@ -204,8 +205,8 @@ func (w *liveWalk) names(f *os.File) (names []string, err error) {
 	return names, nil
 }
 
-// showable reports whether clients can ask for a name. Any other gets another
-// name in the result.
+// showable reports whether clients can request a name. Any other name is changed in the
+// result.
 func showable(name string) bool {
 	return utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }) < 0
 }

@@ -9,15 +9,16 @@ import (
 	"molrun/app/base/unit"
 )
 
-// MissingRows is the rows that are missing in an archive of a batch, since they are not
+// MissingRows describes the rows missing in the archive of a batch because they are not
 // COMPLETED.
 type MissingRows struct {
 	Count   int
-	Rows    []string // names of the first: at most maxNamedFiles, the FAILED ones first
-	Message string   // for people
+	Rows    []string // first names: at most maxNamedFiles, FAILED ones first
+	Message string   // for users
 }
 
-// missingRowsOf returns the rows that are missing in an archive of a batch; nil if none.
+// missingRowsOf returns the rows missing in the archive of a batch, or nil if there are
+// none.
 func missingRowsOf(tx app.Tx, batch *app.Job) (*MissingRows, error) {
 	m := &MissingRows{Count: batch.Counts.Total() - batch.Counts.Completed, Rows: []string{}}
 	if m.Count == 0 {
@@ -46,7 +47,7 @@ func (m *MissingRows) addRows(tx app.Tx, batch *app.Job, status app.Status) erro
 	return nil
 }
 
-// names lists the rows, of which only the first are named.
+// names lists the names of the first rows and the number of the others.
 func (m *MissingRows) names() string {
 	text := strings.Join(m.Rows, ", ")
 	if more := m.Count - len(m.Rows); more > 0 {
@@ -55,7 +56,8 @@ func (m *MissingRows) names() string {
 	return text
 }
 
-// notCompleted says why a job or batch has no result, and what can be had instead.
+// notCompleted returns an error that says why a job or batch has no result, and what is
+// available instead.
 func notCompleted(tx app.Tx, j *app.Job) error {
 	if !j.IsBatch() {
 		text := fmt.Sprintf("job %q is %s; its result can be downloaded when it is COMPLETED", j.Name, j.Status)
@@ -75,5 +77,5 @@ func notCompleted(tx app.Tx, j *app.Job) error {
 	if j.Status.Finished() {
 		return fault.Errorf(fault.JobNotCompleted, "%s; retry the batch to run the others again: %s", text, m.names())
 	}
-	return fault.Errorf(fault.JobNotCompleted, "%s; its result can be downloaded when all are", text)
+	return fault.Errorf(fault.JobNotCompleted, "%s; its result can be downloaded when all are COMPLETED", text)
 }

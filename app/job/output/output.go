@@ -1,15 +1,15 @@
-// Package output shows what jobs leave: their files, in all states, what an algorithm's
-// file says that can be looked at, links to results and their archives, and shares, which
-// show a result to people without an API key.
+// Package output shows the output of jobs: their files, in all statuses, the views
+// defined by their algorithm files, links to results and archives, and shares, which show
+// a result to people without an API key.
 //
-// The files of a COMPLETED job are its result. Those of a RUNNING or FAILED one are the
-// output directory of the latest attempt, as it is now; a failed one's is removed
+// The files of a COMPLETED job are its result. Those of a RUNNING or FAILED job are the
+// current output directory of the latest attempt; a failed job's directory is removed
 // after some time.
 //
 // A share ends when it expires or is revoked, when its job is deleted, and when the API
-// key that it was made with is disabled, deleted or expires; a rotated key lives on in
-// its successor. Whatever has ended it, and whether there ever was one, the answer is
-// the same.
+// key that created it is disabled, deleted or expires; the successor of a rotated key
+// takes its place. The response does not reveal why a share has ended, or whether it ever
+// existed.
 package output
 
 import (
@@ -31,7 +31,7 @@ import (
 	"molrun/app/job/listing"
 )
 
-// Outputs shows what jobs leave. It is safe for concurrent use.
+// Outputs shows the output of jobs. It is safe for concurrent use.
 type Outputs struct {
 	store      app.Store
 	blobs      app.Blobs
@@ -41,22 +41,22 @@ type Outputs struct {
 	readers    *limit.Slots // by API key
 }
 
-// NewOutputs returns the outputs of a service's jobs, whose records are in store and whose
-// files are in blobs. The key of at least 32 bytes signs where pages of tables begin.
+// NewOutputs returns the outputs of a service's jobs, whose records are in store and
+// whose files are in blobs. The key of at least 32 bytes signs cursors of tables.
 func NewOutputs(store app.Store, blobs app.Blobs, svc *app.Service, cursors listing.CursorKey) *Outputs {
 	return &Outputs{store, blobs, svc.Jobs, svc.Algorithms, cursors, newReaders(max(2, runtime.NumCPU()))}
 }
 
-// fileSource is where the files of one job are: in its manifest if it is completed,
-// else in an output directory, which a job may not have.
+// fileSource is the source of a job's files: its manifest if it is completed, and
+// otherwise its output directory, if it has one.
 type fileSource struct {
 	job      *app.Job
 	manifest *app.Manifest
 	live     *liveOutput
 }
 
-// visit finds the files of a job and calls fn with them, once more if the job has
-// changed since it was read and fn found nothing.
+// visit finds the files of a job and calls fn with them. It retries up to three times if
+// fn found nothing and the job has changed since it was read.
 func (o *Outputs) visit(ctx context.Context, by app.Caller, name string, fn func(fileSource) error) error {
 	for attempt := 0; ; attempt++ {
 		j, err := o.jobs.Named(ctx, by, name)
@@ -79,7 +79,7 @@ func (o *Outputs) withSource(j *app.Job, fn func(fileSource) error) (err error) 
 	switch {
 	case j.IsBatch():
 	case j.Status == app.Queued:
-		return fault.Errorf(fault.JobNotCompleted, "job %q is QUEUED; it has files as soon as it runs", j.Name)
+		return fault.Errorf(fault.JobNotCompleted, "job %q is QUEUED; it has no files until it runs", j.Name)
 	case j.Status == app.Completed:
 		if s.manifest, err = o.blobs.Manifest(j.ID); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (o *Outputs) attemptDir(j *app.Job) string {
 	return filepath.Join(o.blobs.JobDir(j.ID), strconv.Itoa(j.Attempts))
 }
 
-// missing says why a job has no output directory.
+// missing returns the error for a job without an output directory.
 func (o *Outputs) missing(j *app.Job, err error) error {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
@@ -110,8 +110,8 @@ func (o *Outputs) missing(j *app.Job, err error) error {
 	return fault.Errorf(fault.NotFound, "the files of job %q are being moved; try again in a moment", j.Name)
 }
 
-// row returns the job of a path: the batch's row that it begins with, or the job
-// itself.
+// row resolves a path to a job: the row of the batch that the path begins with, or
+// otherwise the job itself.
 func (o *Outputs) row(ctx context.Context, by app.Caller, name, path string) (job, below string, err error) {
 	j, err := o.jobs.Named(ctx, by, name)
 	if err != nil || !j.IsBatch() {
@@ -128,13 +128,13 @@ func (o *Outputs) row(ctx context.Context, by app.Caller, name, path string) (jo
 // File is an open file of a job.
 type File struct {
 	*os.File
-	Path       string // as clients call it
+	Path       string // as shown to clients
 	Size       int64  // when it was opened
 	ETag       string
 	Incomplete bool // the job is running
 }
 
-// OpenFile opens a file of a job; in a batch, <row>/<path> is a file of a row.
+// OpenFile opens a file of a job. In a batch, <row>/<path> is a file of a row.
 func (o *Outputs) OpenFile(ctx context.Context, by app.Caller, name, path string) (f *File, err error) {
 	if name, path, err = o.row(ctx, by, name, path); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (s fileSource) openLive(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Weak: a file may change twice without another time or size.
+	// Weak: a file can change twice without a different time or size.
 	etag := `W/"` + strconv.FormatUint(info.Ino, 36) + "-" + strconv.FormatInt(info.Size, 36) + "-" + strconv.FormatInt(info.Mtim.Nano(), 36) + `"`
 	return &File{f, path, info.Size, etag, s.job.Status == app.Running}, nil
 }
@@ -191,7 +191,7 @@ func (o *Outputs) openResult(s fileSource, path string) (*File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && (!info.Mode().IsRegular() || info.Size() != entry.Size) {
-		err = fmt.Errorf("%s of job %s is not the file of its manifest", entry.Path, s.job.ID)
+		err = fmt.Errorf("%s of job %s does not match its manifest", entry.Path, s.job.ID)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

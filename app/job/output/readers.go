@@ -8,25 +8,26 @@ import (
 	"molrun/app/base/limit"
 )
 
-// Bounds of reading whole files for series and tables.
+// Limits on reading whole files for series and tables.
 const (
 	maxRead    = 1 << 30 // bytes of a file
 	readWait   = 30 * time.Second
 	maxWaiting = 16 // of one holder
 )
 
-// newReaders bounds how many files are read as a whole at once: all together, and one
-// by each holder of an API key.
+// newReaders limits how many whole files are read at once: atOnce in total, and one per
+// holder of an API key.
 func newReaders(atOnce int) *limit.Slots {
 	return &limit.Slots{
-		All: atOnce, Each: 1, Crowd: maxWaiting,
-		Crowded: fault.Errorf(fault.RateLimited, "This API key has too many requests for series and tables in progress; wait until some have finished."),
+		All: atOnce, Each: 1, MaxRequests: maxWaiting,
+		ErrTooManyRequests: fault.Errorf(fault.RateLimited, "This API key has too many requests for series and tables in progress; wait until some have finished."),
 	}
 }
 
 var errReadBusy = fault.Errorf(fault.Unavailable, "Too many series and tables are being read; try again in a few seconds.")
 
-// beginRead waits for the holder's turn, until end is called.
+// beginRead waits until the holder is allowed to read. The caller must call end
+// afterwards.
 func (o *Outputs) beginRead(ctx context.Context, holder string) (end func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readWait, errReadBusy)
 	defer cancel()

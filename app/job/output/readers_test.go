@@ -30,7 +30,7 @@ func TestReadsWaitHalfAMinuteAndAFewOfAKey(t *testing.T) {
 		}
 		synctest.Wait()
 		if _, err := o.beginRead(t.Context(), "ann"); !errors.Is(err, fault.RateLimited) {
-			t.Errorf("one more than may wait: %v", err)
+			t.Errorf("one more than can wait: %v", err)
 		}
 		cancel()
 		synctest.Wait()

@@ -8,8 +8,8 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Files lists the selected files of a completed job. In a batch they are those of its
-// completed rows, as <row>/<path>.
+// Files returns the selected files of a completed job. For a batch, they are the files of
+// its completed rows, as <row>/<path>.
 func (s *Results) Files(ctx context.Context, j *app.Job, selected app.Selection) ([]app.ManifestFile, error) {
 	folders := []app.Folder{{Job: j.ID}}
 	if j.IsBatch() {
@@ -35,7 +35,7 @@ func (s *Results) Files(ctx context.Context, j *app.Job, selected app.Selection)
 	return files, nil
 }
 
-// File returns the link to a file of a completed job, without who may have it.
+// File returns a link to a file of a completed job, without a holder.
 func (s *Results) File(ctx context.Context, j *app.Job, name string) (app.Link, error) {
 	err := s.store.View(ctx, func(tx app.Tx) (err error) {
 		name, j, err = fileOf(tx, j, name)
@@ -48,7 +48,7 @@ func (s *Results) File(ctx context.Context, j *app.Job, name string) (app.Link, 
 	if err != nil {
 		return app.Link{}, err
 	}
-	i := m.Find(name) // "" is none: it would be the archive
+	i := m.Find(name) // "" is not found; it would mean the archive
 	if i < 0 {
 		return app.Link{}, fault.NotFound
 	}

@@ -19,18 +19,18 @@ import (
 	"molrun/app/job/access"
 )
 
-// Bounds of shares.
+// Limits of shares.
 const (
 	DefaultShareTTL = 7 * 24 * time.Hour
 	MaxShareTTL     = 366 * 24 * time.Hour
-	MaxSharedFiles  = 100  // that one share names
-	maxShares       = 1000 // of an organization, at a time
+	MaxSharedFiles  = 100  // named by one share
+	maxShares       = 1000 // of an organization at a time
 )
 
-// SharePath begins the path of every share's link.
+// SharePath is the prefix of the path of every share link.
 const SharePath = "/shared/"
 
-// Shares makes, lists and revokes shares, and opens them. It is safe for concurrent use.
+// Shares creates, lists, revokes and opens shares. It is safe for concurrent use.
 type Shares struct {
 	store   app.Store
 	jobs    *app.Jobs
@@ -39,20 +39,20 @@ type Shares struct {
 	ids     *sortid.Source
 }
 
-// NewShares returns the shares in store of what results links to.
+// NewShares returns the shares in store, whose files are found through results.
 func NewShares(store app.Store, jobs *app.Jobs, results *Results, now func() time.Time) *Shares {
-	return &Shares{store, jobs, results, now, sortid.NewSource(store.Floor())}
+	return &Shares{store, jobs, results, now, sortid.NewSource(store.HighWaterMark())}
 }
 
-// ShareRequest asks for a share of a job's result. TTL 0 is DefaultShareTTL.
+// ShareRequest is a request to share a job's result. TTL 0 means DefaultShareTTL.
 type ShareRequest struct {
 	Name  string
 	TTL   time.Duration
 	Files app.Selection
-	Base  string // what links begin with
+	Base  string // prefix of links
 }
 
-// Create makes a share and returns its link, which is stored nowhere.
+// Create creates a share and returns its link, which is not stored.
 func (s *Shares) Create(ctx context.Context, by app.Caller, r ShareRequest) (*app.Share, string, error) {
 	now, secret := s.now(), rand.Text()
 	if r.TTL == 0 {
@@ -67,7 +67,7 @@ func (s *Shares) Create(ctx context.Context, by app.Caller, r ShareRequest) (*ap
 		Job: j.ID, JobName: j.Name, Files: r.Files, CreatedAt: unit.At(now), ExpiresAt: unit.At(now.Add(r.TTL)),
 	}
 	err = s.store.Update(ctx, func(tx app.Tx) error {
-		if _, err := s.jobs.FindJob(tx, by, r.Name); err != nil { // deleted in the meantime
+		if _, err := s.jobs.FindJob(tx, by, r.Name); err != nil { // it might have been deleted
 			return err
 		}
 		if err := s.admit(tx, by.Organization, now); err != nil {
@@ -78,7 +78,8 @@ func (s *Shares) Create(ctx context.Context, by app.Caller, r ShareRequest) (*ap
 	return made, r.Base + SharePath + string(made.ID) + secret, err
 }
 
-// shareable returns a job that the caller may share, if it has the files.
+// shareable returns a job that the caller is allowed to share, if it has the requested
+// files.
 func (s *Shares) shareable(ctx context.Context, by app.Caller, r ShareRequest) (*app.Job, error) {
 	j, err := s.jobs.Named(ctx, by, r.Name)
 	switch {
@@ -107,8 +108,8 @@ func (s *Shares) shareable(ctx context.Context, by app.Caller, r ShareRequest) (
 	return j, fault.List(faults...)
 }
 
-// admit deletes the shares of an organization that have ended, and refuses one more
-// than it may have.
+// admit deletes the ended shares of an organization, and returns an error if the
+// organization already has the maximum number of shares.
 func (s *Shares) admit(tx app.Tx, organization string, now time.Time) error {
 	live := 0
 	for one, err := range tx.Shares(organization) {
@@ -131,8 +132,8 @@ func (s *Shares) admit(tx app.Tx, organization string, now time.Time) error {
 	return nil
 }
 
-// ListShares returns the shares that the caller has made and that have not ended, oldest
-// first, or those of all members.
+// ListShares returns the caller's shares, or with all those of all members, that have not
+// ended, oldest first.
 func (s *Shares) ListShares(ctx context.Context, by app.Caller, all bool) (shares []*app.Share, err error) {
 	now := s.now()
 	err = s.store.View(ctx, func(tx app.Tx) error {
@@ -154,7 +155,7 @@ func (s *Shares) ListShares(ctx context.Context, by app.Caller, all bool) (share
 	return shares, err
 }
 
-// Revoke ends a share.
+// Revoke revokes a share.
 func (s *Shares) Revoke(ctx context.Context, by app.Caller, id string) error {
 	return s.store.Update(ctx, func(tx app.Tx) error {
 		one, err := tx.Share(app.ShareID(id))
@@ -185,18 +186,18 @@ func shareAlive(tx app.Tx, s *app.Share, now time.Time) error {
 	return err
 }
 
-// maxKeyRotations bounds how many successors of a key are looked at.
+// maxKeyRotations limits how many successors of a key are followed.
 const maxKeyRotations = 100
 
-// keyAuthorized returns NotFound if neither a key, or the user whom a proxy had signed in,
-// nor a key that replaced it is valid.
+// keyAuthorized returns NotFound unless a key, a user signed in without a key, or a
+// successor of the key is valid.
 func keyAuthorized(tx app.Tx, id string, now time.Time) error {
 	for range maxKeyRotations {
 		k, err := access.LimitedKey(tx, id)
 		if err != nil {
 			return err
 		}
-		if k.Live(now) {
+		if k.Valid(now) {
 			return nil
 		}
 		if k.Disabled || k.Successor == "" {
@@ -212,7 +213,7 @@ func hashSecret(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// splitShareToken returns the parts of the token in a link.
+// splitShareToken returns the ID and secret in the token of a link.
 func splitShareToken(token string) (id app.ShareID, secret string, ok bool) {
 	const idLength = 26
 	if len(token) != idLength+len(rand.Text()) {
@@ -230,7 +231,7 @@ func openedShare(tx app.Tx, token string, now time.Time) (*app.Share, *app.Job, 
 	}
 	one, err := tx.Share(id)
 	if errors.Is(err, fault.NotFound) {
-		one, err = &app.Share{}, nil // compared all the same
+		one, err = &app.Share{}, nil // compared as well, to take the same time
 	}
 	if err != nil {
 		return nil, nil, err
@@ -239,7 +240,7 @@ func openedShare(tx app.Tx, token string, now time.Time) (*app.Share, *app.Job, 
 		return nil, nil, errShareEnded
 	}
 	if err := shareAlive(tx, one, now); err != nil {
-		return nil, nil, asShareEnded(err)
+		return nil, nil, shareError(err)
 	}
 	j, err := tx.Job(one.Job)
 	return one, j, err
@@ -247,17 +248,17 @@ func openedShare(tx app.Tx, token string, now time.Time) (*app.Share, *app.Job, 
 
 var errShareEnded = &fault.Error{
 	Code:    fault.NotFound,
-	Message: "This link shows nothing: it has expired or was revoked, or what it showed was deleted. Ask whoever sent it for a new one.",
+	Message: "This link is not valid: it has expired or was revoked, or its result was deleted. Ask the sender for a new one.",
 }
 
-// SharedResult is what a share shows, beside the files.
+// SharedResult is what a share shows, apart from the files.
 type SharedResult struct {
 	*app.Share
 	Result   *app.Job
 	selected app.Selection
 }
 
-// OpenShare returns what a share shows, and notes that it was used.
+// OpenShare returns what a share shows, and records that it was used.
 func (s *Shares) OpenShare(ctx context.Context, token string) (shown SharedResult, err error) {
 	now := s.now()
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {
@@ -271,8 +272,8 @@ func (s *Shares) OpenShare(ctx context.Context, token string) (shown SharedResul
 	return shown, s.recordUse(ctx, shown.Share, now)
 }
 
-// shareUseInterval is the pause between two writes of a share's last use: a request must not
-// cost a write.
+// shareUseInterval is the minimum time between writes of a share's last use, so that not
+// every request writes.
 const shareUseInterval = time.Minute
 
 func (s *Shares) recordUse(ctx context.Context, used *app.Share, now time.Time) error {
@@ -288,23 +289,23 @@ func (s *Shares) recordUse(ctx context.Context, used *app.Share, now time.Time) 
 		return tx.PutShare(one)
 	})
 	if errors.Is(err, fault.StorageFull) {
-		return nil // what is there can still be read
+		return nil // reading is still possible
 	}
-	return asShareEnded(err)
+	return shareError(err)
 }
 
-// Files lists the files that a share shows.
+// Files returns the files that a share shows.
 func (s *Shares) Files(ctx context.Context, token string) (files []app.ManifestFile, err error) {
 	shown, err := s.OpenShare(ctx, token)
 	if err != nil {
 		return nil, err
 	}
 	files, err = s.results.Files(ctx, shown.Result, shown.selected)
-	return files, asShareEnded(err)
+	return files, shareError(err)
 }
 
-// Link returns the link to a file that a share shows, or to the archive of all of them
-// if path is "". It is not to be handed out.
+// Link returns a link to a file that a share shows, or to the archive of all of them if
+// path is "". The link must not be passed on to clients.
 func (s *Shares) Link(ctx context.Context, token, path string) (app.Link, error) {
 	shown, err := s.OpenShare(ctx, token)
 	if err != nil {
@@ -324,8 +325,8 @@ func (s *Shares) Link(ctx context.Context, token, path string) (app.Link, error)
 	return link, err
 }
 
-// asShareEnded turns NotFound into the answer of all shares that have ended.
-func asShareEnded(err error) error {
+// shareError converts NotFound to the common error for ended shares.
+func shareError(err error) error {
 	if errors.Is(err, fault.NotFound) {
 		return errShareEnded
 	}

@@ -40,11 +40,11 @@ func newShareSite(t *testing.T) *shareSite {
 }
 
 func (s *shareSite) on(store app.Store) *output.Shares {
-	jobs := s.On(store).Jobs
+	jobs := s.WithStore(store).Jobs
 	return output.NewShares(store, jobs, output.NewResults(store, s.Blobs, jobs, s.Now), s.Now)
 }
 
-// made makes a share and returns its token.
+// made creates a share and returns its token.
 func (s *shareSite) made(r output.ShareRequest) (*app.Share, string) {
 	s.t.Helper()
 	made, url, err := s.Create(s.t.Context(), s.by, r)
@@ -72,7 +72,7 @@ func TestShareEndsWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestLastUseIsWrittenOnceAMinute counts the calls of the store.
+// TestLastUseIsWrittenOnceAMinute counts the store's calls.
 func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	s := newShareSite(t)
 	made, token := s.made(output.ShareRequest{Name: "a"})
@@ -95,7 +95,7 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	}
 }
 
-// TestSharesThatHaveEndedAreForgotten makes a new share, which removes them.
+// TestSharesThatHaveEndedAreForgotten creates a new share, which removes the ended ones.
 func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
 	s := newShareSite(t)
 	expired, _ := s.made(output.ShareRequest{Name: "a", TTL: time.Minute})
@@ -114,7 +114,7 @@ func TestSharesThatHaveEndedAreForgotten(t *testing.T) {
 	}
 }
 
-// updateMeanwhile does something before each change of the store.
+// updateMeanwhile is a store that calls a function before each update.
 type updateMeanwhile struct {
 	app.Store
 	do func() error
@@ -127,8 +127,8 @@ func (m updateMeanwhile) Update(ctx context.Context, fn func(app.Tx) error) erro
 	return m.Store.Update(ctx, fn)
 }
 
-// What a share is opened or made by may end before the change of the store: then nothing
-// comes back. On a full disk, what is there can still be read.
+// A share or its key can end before the update, and then nothing is returned. On a full
+// disk, shares can still be read.
 func TestSharesEndMeanwhile(t *testing.T) {
 	s := newShareSite(t)
 	made, token := s.made(output.ShareRequest{Name: "a"})
@@ -212,10 +212,10 @@ func TestRevokedSharesDoNotComeBack(t *testing.T) {
 	opens("that of another key", kept, true)
 	invitation, err := accounts.Invite(t.Context(), "", s.by.Email)
 	must.OK(t, err)
-	must.OK(t, accounts.EndLinks(t.Context()))
+	must.OK(t, accounts.RevokeAllLinks(t.Context()))
 	opens("all links have ended", kept, false)
 	if _, err := accounts.Accept(t.Context(), invitation.Token); fault.CodeOf(err) != fault.Unauthorized {
 		t.Errorf("a link that signs in: %v", err)
 	}
-	must.Equal(t, "whose links others were told to end", revoked, []string{s.by.KeyID, ""})
+	must.Equal(t, "the key reported to OnRevoke", revoked, []string{s.by.KeyID, ""})
 }

@@ -17,36 +17,36 @@ import (
 	"molrun/app/base/unit"
 )
 
-// maxColumns bounds the columns of a series for which none were chosen.
+// maxColumns is the maximum number of columns of a series if none were chosen.
 const maxColumns = 20
 
 // Column is a column of a series or table.
 type Column struct {
 	Name, Title, Unit string
-	Numeric           bool // it holds numbers, as far as its beginning shows
+	Numeric           bool // it contains numbers, judging by its beginning
 }
 
-// ViewRequest asks for a view that is a table in a file. File "" is the first file
-// of the view.
+// ViewRequest is a request for a view of a table file. File "" means the first file of
+// the view.
 type ViewRequest struct{ Job, View, File string }
 
-// SeriesRequest asks for a series with a limited number of points.
+// SeriesRequest is a request for a series with a limited number of points.
 type SeriesRequest struct {
 	ViewRequest
-	Columns []string // to draw; none are those that the view says
+	Columns []string // to draw; empty means those defined by the view
 	Points  int
 }
 
-// Series is columns of numbers, the first of which is the axis.
+// Series is columns of numbers. The first column is the axis.
 type Series struct {
 	File       string
-	Rows       int64 // of the file
+	Rows       int64 // in the file
 	Columns    []Column
-	Values     [][]float64 // by column; NaN where there is no number
+	Values     [][]float64 // by column; NaN for a missing number
 	Incomplete bool
 }
 
-// Series returns a series of a job, thinned.
+// Series returns a downsampled series of a job.
 func (o *Outputs) Series(ctx context.Context, by app.Caller, r SeriesRequest) (*Series, error) {
 	t, end, err := o.table(ctx, by, r.ViewRequest, results.Series)
 	if err != nil {
@@ -66,7 +66,7 @@ func (o *Outputs) Series(ctx context.Context, by app.Caller, r SeriesRequest) (*
 	}
 	s, err := t.Thin(ctx, columns, strict, r.Points)
 	if err != nil {
-		return nil, t.explain(err)
+		return nil, t.fileError(err)
 	}
 	out.Rows, out.Values = s.Rows, s.Values
 	for _, name := range s.Columns {
@@ -75,15 +75,16 @@ func (o *Outputs) Series(ctx context.Context, by app.Caller, r SeriesRequest) (*
 	return out, nil
 }
 
-// TableRequest asks for rows of a table.
+// TableRequest is a request for rows of a table.
 type TableRequest struct {
 	ViewRequest
-	Sort     string // a column, with "-" in front of it falling; "" is the order of the file
+	Sort     string // column name, preceded by "-" for descending; "" means file order
 	Limit    int
 	StartKey string
 }
 
-// TablePage is rows of a table, and the cursor of the next page, "" on the last.
+// TablePage is a page of rows of a table and the cursor of the next page, "" on the last
+// page.
 type TablePage struct {
 	File       string
 	Columns    []Column
@@ -104,14 +105,14 @@ func (o *Outputs) Table(ctx context.Context, by app.Caller, r TableRequest) (*Ta
 	if err != nil {
 		return nil, err
 	}
-	if r.Sort != "" { // reads all
+	if r.Sort != "" { // sorting reads the whole file
 		if err := t.tooLarge(); err != nil {
 			return nil, err
 		}
 	}
 	numeric, err := t.Numeric(ctx)
 	if err != nil {
-		return nil, t.explain(err)
+		return nil, t.fileError(err)
 	}
 	page, err := t.page(ctx, r, numeric, from)
 	if err != nil {
@@ -155,7 +156,7 @@ type viewTable struct {
 	file *File
 }
 
-// table opens the table of a view that is of one of some kinds. It must be ended.
+// table opens the table of a view whose kind is one of kinds. The caller must call end.
 func (o *Outputs) table(ctx context.Context, by app.Caller, r ViewRequest, kinds ...string) (t *viewTable, end func(), err error) {
 	j, views, err := o.viewsOf(ctx, by, r.Job)
 	if err != nil {
@@ -216,13 +217,13 @@ func (o *Outputs) openTable(s fileSource, v *results.View, path string) (*viewTa
 	}
 	t := &viewTable{job: s.job, view: v, file: f}
 	if t.Table, err = tables.Open(f, f.Size, path, s.job.Status == app.Completed); err != nil {
-		return nil, errors.Join(t.explain(err), f.Close())
+		return nil, errors.Join(t.fileError(err), f.Close())
 	}
 	return t, nil
 }
 
-// explain makes a fault of what is wrong with the file.
-func (t *viewTable) explain(err error) error {
+// fileError converts an error about the content of the file to an API error.
+func (t *viewTable) fileError(err error) error {
 	var bad tables.Error
 	if errors.As(err, &bad) {
 		return invalidParameter("path", "name", "the file %q %s", t.file.Path, string(bad))
@@ -239,8 +240,8 @@ func (t *viewTable) tooLarge() error {
 }
 
 // seriesColumns returns the columns of a series, the axis first, and how many of them
-// must hold numbers: those that the view or the caller chose. There are none while a
-// running job has not written those of the view.
+// must be numeric: those chosen by the view or the caller. It returns none while a
+// running job has not written the columns of the view.
 func (t *viewTable) seriesColumns(chosen []string) (columns []int, strict int, err error) {
 	if len(t.Columns) == 0 {
 		return nil, 0, nil
@@ -248,7 +249,7 @@ func (t *viewTable) seriesColumns(chosen []string) (columns []int, strict int, e
 	missing := func(name string) error { return t.noColumn("query", "column", name) }
 	names, beside := chosen, []string(nil)
 	if len(chosen) == 0 {
-		missing, names, beside = t.noViewColumn, t.view.Y, t.view.Beside()
+		missing, names, beside = t.noViewColumn, t.view.Y, t.view.ExtraColumns()
 	}
 	axis := cmp.Or(t.view.X, t.Columns[0])
 	for _, name := range slices.Concat([]string{axis}, names, beside) {
@@ -272,8 +273,8 @@ func (t *viewTable) seriesColumns(chosen []string) (columns []int, strict int, e
 	return columns, 1, nil
 }
 
-// noViewColumn says that a column of the view is missing. It is no fault of a file
-// that is still written.
+// noViewColumn returns the error for a missing column of the view, or nil if the file is
+// still being written.
 func (t *viewTable) noViewColumn(name string) error {
 	if t.file.Incomplete {
 		return nil
@@ -299,10 +300,10 @@ func (t *viewTable) page(ctx context.Context, r TableRequest, numeric []bool, fr
 		} else if i = slices.Index(t.Columns, name); i < 0 {
 			return nil, t.noColumn("query", "sort", name)
 		}
-		page, err = t.Sorted(ctx, numeric, tables.Order{Column: i, Numeric: numeric[i], Falling: falling}, from, r.Limit)
+		page, err = t.Sorted(ctx, numeric, tables.Order{Column: i, Numeric: numeric[i], Descending: falling}, from, r.Limit)
 	}
 	if err != nil {
-		return nil, t.explain(err)
+		return nil, t.fileError(err)
 	}
 	return page, nil
 }

@@ -9,10 +9,10 @@ import (
 	"molrun/app/base/fault"
 )
 
-// maxViewFiles bounds the files of one view that are listed.
+// maxViewFiles is the maximum number of files listed per view.
 const maxViewFiles = 1000
 
-// View is what can be looked at, with the files that there are of it.
+// View is a view and its existing files.
 type View struct {
 	*results.View
 	Files     []ViewFile
@@ -23,17 +23,17 @@ type View struct {
 type ViewFile struct {
 	Path     string
 	Size     int64
-	Topology string // of a trajectory: the path of the file that it needs
+	Topology string // of a trajectory: path of its topology file
 }
 
-// Views are what can be looked at of a job.
+// Views are the views of a job.
 type Views struct {
 	Views      []View
 	Incomplete bool // the job is running
 }
 
-// Views returns what can be looked at of a job, in the order of its algorithm's
-// file. A view may have no files, yet or any more.
+// Views returns the views of a job, in the order of its algorithm file. A view can have
+// no files: not yet, or no longer.
 func (o *Outputs) Views(ctx context.Context, by app.Caller, name string) (*Views, error) {
 	j, views, err := o.viewsOf(ctx, by, name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (o *Outputs) Views(ctx context.Context, by app.Caller, name string) (*Views
 	return all, nil
 }
 
-// viewsOf returns a job that is no batch and the views of its algorithm.
+// viewsOf returns a job that is not a batch and the views of its algorithm.
 func (o *Outputs) viewsOf(ctx context.Context, by app.Caller, name string) (*app.Job, results.Views, error) {
 	j, err := o.jobs.Named(ctx, by, name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (o *Outputs) viewsOf(ctx context.Context, by app.Caller, name string) (*app
 	if j.IsBatch() {
 		return nil, nil, fault.Errorf(fault.NotFound, "batch %q has no views of its own; request those of one of its jobs", name)
 	}
-	a, err := o.algorithms.Current(ctx, j) // views change no result
+	a, err := o.algorithms.Current(ctx, j) // the current version, since views do not affect results
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,6 @@
-// Package quota says what users and organizations may use, and puts into words what goes
-// beyond it. It also counts what they have used by the day, where what is deleted stays
-// counted.
+// Package quota defines the limits of users and organizations, and describes when they
+// are exceeded. It also defines daily usage counters, which keep counting deleted jobs
+// and uploads.
 package quota
 
 import (
@@ -12,15 +12,15 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Quota bounds the use of a holder; 0 is no bound.
+// Quota limits the usage of a holder; 0 means no limit.
 type Quota struct {
 	Bytes  int64 // of uploads and results
-	Queued int   // jobs that wait
-	CPUs   int   // of running jobs together
+	Queued int   // number of queued jobs
+	CPUs   int   // of all running jobs together
 	GPUs   int   // likewise
 }
 
-// Holder is a user with a quota or, if User is "", a whole organization.
+// Holder is a user or, if User is "", a whole organization.
 type Holder struct{ Organization, User string }
 
 func (h Holder) String() string {
@@ -30,12 +30,13 @@ func (h Holder) String() string {
 	return fmt.Sprintf("user %q", h.User)
 }
 
-// Holders returns whose quotas bind a user.
+// Holders returns the holders whose quotas apply to a user.
 func Holders(organization, user string) [2]Holder {
 	return [2]Holder{{Organization: organization}, {Organization: organization, User: user}}
 }
 
-// Of returns the quota of a user or, with user "", of an organization. Nil is no bound.
+// Of returns the quota of a user or, with user "", of an organization. A nil Of means no
+// limits.
 type Of func(organization, user string) Quota
 
 // For returns the quota of a holder.
@@ -46,7 +47,8 @@ func (of Of) For(h Holder) Quota {
 	return of(h.Organization, h.User)
 }
 
-// Admit refuses a number of new jobs of a holder that has some queued and stores some bytes.
+// Admit returns an error if the holder, with this many jobs queued and bytes stored,
+// can't submit that many new jobs.
 func (q Quota) Admit(h Holder, jobs, queued int, bytes int64) error {
 	if q.Queued > 0 && queued+jobs > q.Queued {
 		return fault.Errorf(fault.QuotaExceeded, "the queue limit of %s is %d jobs (%d queued, %d requested); wait until some have started, cancel some, or ask an administrator",
@@ -55,7 +57,7 @@ func (q Quota) Admit(h Holder, jobs, queued int, bytes int64) error {
 	return q.RefuseFull(h, bytes)
 }
 
-// RefuseFull refuses more of a holder that stores as many bytes as it may.
+// RefuseFull returns an error if a holder's storage quota is used up.
 func (q Quota) RefuseFull(h Holder, used int64) error {
 	if q.Bytes == 0 || used < q.Bytes {
 		return nil
@@ -64,19 +66,19 @@ func (q Quota) RefuseFull(h Holder, used int64) error {
 		h, unit.Bytes(q.Bytes), unit.Bytes(used))
 }
 
-// Beyond says why a job could never run because of what its user or organization may have
-// in use at once, "" if it could.
+// Beyond returns why a job could never run under the CPU and GPU limits of its user or
+// organization, or "" if it could.
 func (of Of) Beyond(organization, user string, needs placement.Resources) string {
 	for _, h := range Holders(organization, user) {
 		if what, limit := of.For(h).exceeded(needs); what != "" {
-			return fmt.Sprintf("the job needs %s, but the limit of %s is %s at a time; choose settings that need less, or ask an administrator",
+			return fmt.Sprintf("the job needs %s, but the limit of %s is %s at a time; choose smaller settings, or ask an administrator",
 				what, h, limit)
 		}
 	}
 	return ""
 }
 
-// exceeded names what needs exceed, and the limit.
+// exceeded returns the need that exceeds the quota, and the limit.
 func (q Quota) exceeded(needs placement.Resources) (what, limit string) {
 	switch {
 	case q.CPUs > 0 && needs.CPUs > q.CPUs:
@@ -90,7 +92,7 @@ func (q Quota) exceeded(needs placement.Resources) (what, limit string) {
 // unbounded is more than any job needs.
 const unbounded = math.MaxInt32
 
-// Left returns how much a holder may still take that has some in use.
+// Left returns the remaining resources of a holder that uses some.
 func (q Quota) Left(used placement.Resources) placement.Resources {
 	left := placement.Resources{CPUs: unbounded, MemoryBytes: math.MaxInt64 / 2, GPUs: unbounded}
 	if q.CPUs > 0 {
@@ -102,11 +104,11 @@ func (q Quota) Left(used placement.Resources) placement.Resources {
 	return left
 }
 
-// Binds reports whether the quota bounds what is in use at once.
+// Binds reports whether the quota limits the CPUs or GPUs in use.
 func (q Quota) Binds() bool { return q.CPUs > 0 || q.GPUs > 0 }
 
-// Waits says why a job with these needs waits for its holder's other jobs, of which some
-// are in use; kept is what is kept for another job.
+// Waits returns why a job with these needs waits because of the quota of its holder,
+// whose running jobs use used. kept is the resources reserved for another job.
 func (q Quota) Waits(h Holder, needs, used, kept placement.Resources) string {
 	if what, limit := q.exceeded(needs); what != "" {
 		return fmt.Sprintf("waiting: the job needs %s, but the limit of %s is %s at a time; ask an administrator", what, h, limit)

@@ -7,16 +7,17 @@ import (
 	"molrun/app/base/unit"
 )
 
-// SpentAttempts is what the attempts of one job have used. Those that never ran are not in it.
+// SpentAttempts is the usage of the attempts of one job. Attempts that never ran are not
+// included.
 type SpentAttempts struct {
-	Ended     int64     `json:"ended"`     // attempts
-	RunMillis int64     `json:"runMillis"` // of those whose end is known
-	CPUMillis int64     `json:"cpuMillis"` // measured, of the same
+	Ended     int64     `json:"ended"`     // number of attempts
+	RunMillis int64     `json:"runMillis"` // of attempts whose end is known
+	CPUMillis int64     `json:"cpuMillis"` // measured, of the same attempts
 	At        unit.Time `json:"at"`        // the last end
 }
 
-// Add counts an attempt that ran for some seconds and used CPUs for some. Both are zero
-// if the end of the attempt is unknown.
+// Add counts an attempt with its run time and CPU time. Both are zero if the end of the
+// attempt is unknown.
 func (a *SpentAttempts) Add(runSeconds, cpuSeconds float64, at unit.Time) {
 	a.Ended++
 	a.RunMillis += millis(runSeconds)
@@ -24,26 +25,26 @@ func (a *SpentAttempts) Add(runSeconds, cpuSeconds float64, at unit.Time) {
 	a.At = at
 }
 
-// millis converts seconds that are rounded to milliseconds.
+// millis converts seconds, already rounded to milliseconds, to milliseconds.
 func millis(seconds float64) int64 { return int64(math.Round(seconds * 1000)) }
 
-// Spent is sums over jobs and uploads.
+// Spent is total usage of jobs and uploads.
 type Spent struct {
-	Completed, Failed int64 // ends of jobs; one that is tried again may end again
+	Completed, Failed int64 // ended jobs; a retried job can count again
 	Attempts          int64 // that ran and ended
 	RunMillis         int64
 	CPUMillis         int64 // measured
-	BookedMillis      int64 // of CPUs: run time by CPUs
-	GPUMillis         int64 // run time by GPUs
-	ResultBytes       int64 // of jobs that completed
+	BookedMillis      int64 // reserved CPU time: run time × CPUs
+	GPUMillis         int64 // run time × GPUs
+	ResultBytes       int64 // of completed jobs
 	Uploads           int64 // completed
-	UploadBytes       int64 // of them
+	UploadBytes       int64 // of completed uploads
 }
 
-// SpentFields is how many numbers Spent has.
+// SpentFields is the number of fields of Spent.
 const SpentFields = 10
 
-// Fields returns the numbers, always in the same order.
+// Fields returns pointers to the fields, always in the same order.
 func (c *Spent) Fields() [SpentFields]*int64 {
 	return [SpentFields]*int64{
 		&c.Completed, &c.Failed, &c.Attempts, &c.RunMillis, &c.CPUMillis,
@@ -51,7 +52,7 @@ func (c *Spent) Fields() [SpentFields]*int64 {
 	}
 }
 
-// Add adds what else was spent.
+// Add adds d to c.
 func (c *Spent) Add(d Spent) {
 	from := d.Fields()
 	for i, to := range c.Fields() {
@@ -59,7 +60,7 @@ func (c *Spent) Add(d Spent) {
 	}
 }
 
-// Above returns by how much c exceeds d, number by number.
+// Above returns by how much c exceeds d, field by field.
 func (c Spent) Above(d Spent) (more Spent) {
 	have, other := c.Fields(), d.Fields()
 	for i, to := range more.Fields() {
@@ -68,10 +69,10 @@ func (c Spent) Above(d Spent) (more Spent) {
 	return more
 }
 
-// SpentShare is what one user spent in one type of job on one day.
+// SpentShare is the usage of one user for one type of job on one day.
 type SpentShare struct {
 	Organization, Email string
-	Type                string    // "" of uploads
-	Day                 time.Time // midnight UTC; of the end, or of the upload's completion
+	Type                string    // "" for uploads
+	Day                 time.Time // midnight UTC; day of the end, or of the upload's completion
 	Spent
 }

@@ -9,9 +9,8 @@ import (
 	"molrun/app/test/fixture"
 )
 
-// TestEveryErrorOfTheStoreIsReported makes each call to the store fail, one after the
-// other. What a pass deletes before or after that stays deleted, so it begins with new
-// records each time.
+// TestEveryErrorOfTheStoreIsReported makes each store call fail in turn. Deletions before
+// or after the failing call take effect, so each case starts with new records.
 func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]func(*retention.Keeper) error{
@@ -33,7 +32,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 			fixture.EachFault(t, func(arm func(*fixture.FaultyStore)) error {
 				s := keeping(t, retention.Rules{Completed: time.Hour, Uploads: time.Hour, Total: 1, KeepLast: 1, KeepPerUser: true})
 				defer s.Close()
-				s.retain() // knows the clock from now on
+				s.retain() // so that the clock is trusted afterwards
 				u := s.Upload(ann, "read.txt", "x")
 				s.Upload(ann, "unused.txt", "x")
 				s.completed(ann, "old", reading(u), 3)
@@ -42,7 +41,7 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 				s.completed(ann, "last", `{}`, 3)
 				s.Advance(2 * time.Hour)
 				store := &fixture.FaultyStore{Store: s.Store}
-				keeper := retention.New(store, s.Blobs, s.On(store).Jobs, s.options)
+				keeper := retention.New(store, s.Blobs, s.WithStore(store).Jobs, s.options)
 				arm(store)
 				return use(keeper)
 			})

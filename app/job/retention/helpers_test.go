@@ -32,7 +32,7 @@ func newSite(t *testing.T, o retention.Options) *site {
 	return s
 }
 
-// keeping returns a site where every organization has these rules.
+// keeping returns a site whose organizations all have these rules.
 func keeping(t *testing.T, r retention.Rules) *site {
 	t.Helper()
 	return newSite(t, retention.Options{Rules: func(string) retention.Rules { return r }})
@@ -41,7 +41,7 @@ func keeping(t *testing.T, r retention.Rules) *site {
 // restart replaces the keeper, as a restart of the service does.
 func (s *site) restart() { s.keeper = retention.New(s.Store, s.Blobs, s.Jobs, s.options) }
 
-// retain makes one pass of retention and describes what it deleted.
+// retain runs one pass of retention and describes what it deleted.
 func (s *site) retain() []string {
 	s.t.Helper()
 	var deleted []app.Expired
@@ -54,7 +54,7 @@ func (s *site) retain() []string {
 	return describe(deleted)
 }
 
-// retainFor lets time pass, with a pass of retention at least every 12 hours.
+// retainFor advances the clock, running a pass of retention at least every 12 hours.
 func (s *site) retainFor(d time.Duration) (deleted []string) {
 	s.t.Helper()
 	for d > 0 {
@@ -66,7 +66,7 @@ func (s *site) retainFor(d time.Duration) (deleted []string) {
 	return deleted
 }
 
-// prune returns what all pages of a prune delete.
+// prune returns everything that the pages of a prune delete.
 func (s *site) prune(r retention.PruneRequest) (deleted []app.Expired) {
 	s.t.Helper()
 	for {
@@ -79,8 +79,7 @@ func (s *site) prune(r retention.PruneRequest) (deleted []app.Expired) {
 	}
 }
 
-// describe returns the name of each deleted job, with the uploads that were
-// deleted with it.
+// describe returns the name of each deleted job, followed by the uploads deleted with it.
 func describe(deleted []app.Expired) (names []string) {
 	for _, e := range deleted {
 		names = append(names, strings.Join(append([]string{e.Name}, e.Uploads...), " "))
@@ -88,7 +87,8 @@ func describe(deleted []app.Expired) (names []string) {
 	return names
 }
 
-// jobNames returns the names of ann's organization's jobs but not of subjobs, sorted.
+// jobNames returns the sorted names of the jobs, but not the subjobs, of ann's
+// organization.
 func (s *site) jobNames() (names []string) {
 	s.t.Helper()
 	must.OK(s.t, s.Store.View(s.t.Context(), func(tx app.Tx) error {
@@ -115,7 +115,7 @@ func (s *site) jobDirs() (ids []app.JobID) {
 	return ids
 }
 
-// sizeOf adds up the files of jobs on disk.
+// sizeOf returns the total size of the files of jobs on disk.
 func (s *site) sizeOf(jobs ...app.JobID) (size int64) {
 	s.t.Helper()
 	for _, id := range jobs {
@@ -131,7 +131,7 @@ func (s *site) sizeOf(jobs ...app.JobID) (size int64) {
 	return size
 }
 
-// completed runs a new job to success, with a result of that many bytes.
+// completed runs a new job to success, with a result of the given size.
 func (s *site) completed(by app.Caller, name, settings string, bytes int) app.JobID {
 	s.t.Helper()
 	id := s.Submit(by, name, settings)
@@ -139,7 +139,6 @@ func (s *site) completed(by app.Caller, name, settings string, bytes int) app.Jo
 	return id
 }
 
-// failed runs a new job to failure.
 func (s *site) failed(by app.Caller, name string) app.JobID {
 	s.t.Helper()
 	id := s.Submit(by, name, `{}`)
@@ -152,5 +151,4 @@ func (s *site) pin(name string) {
 	must.OK(s.t, must.Error2(s.Jobs.Pin(s.t.Context(), fixture.Ann, name)))
 }
 
-// reading returns settings that read an upload.
 func reading(u *app.Upload) string { return `{"input":"` + string(u.ID) + `"}` }

@@ -9,8 +9,8 @@ import (
 	"molrun/app/base/fault"
 )
 
-// dropPartials drops what has arrived of files in parts and did not go on in time.
-// Their uploads stay: they may begin again.
+// dropPartials deletes the received data of resumable uploads that were not resumed in
+// time. The uploads themselves are kept and can be restarted.
 func (k *Keeper) dropPartials(ctx context.Context, now time.Time, gone func(*app.Expired)) error {
 	if k.options.Partial <= 0 {
 		return nil
@@ -35,19 +35,19 @@ func (k *Keeper) dropPartials(ctx context.Context, now time.Time, gone func(*app
 				})
 				err = k.blobs.RemovePartial(id, u.Partial.Generation)
 			}
-			if err != nil { // the record may be there still: the next run goes on
+			if err != nil { // the record might remain; the next run continues
 				return err
 			}
 		}
-		if taken == 0 { // all of them were resumed in the meantime
+		if taken == 0 { // all of them have been resumed
 			return nil
 		}
 	}
 	return ctx.Err()
 }
 
-// takePartial clears the record of a partial file and returns what it was, nil if it
-// is not due any more.
+// takePartial clears the record of a partial upload and returns the upload as it was, or
+// nil if the partial is no longer due.
 func (k *Keeper) takePartial(ctx context.Context, id app.UploadID, due func(*app.Partial) bool) (taken *app.Upload, err error) {
 	err = k.store.Update(ctx, func(tx app.Tx) error {
 		taken = nil

@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestPartsThatDoNotGoOnAreDropped lets two files arrive in parts, of which one goes on.
+// TestPartsThatDoNotGoOnAreDropped starts two resumable uploads and resumes one of them.
 func TestPartsThatDoNotGoOnAreDropped(t *testing.T) {
 	s := newSite(t, retention.Options{Partial: 10 * time.Hour})
 	ann := app.Caller{Organization: "lab", Email: "ann@lab.example"}
@@ -54,7 +54,7 @@ func TestPartsThatDoNotGoOnAreDropped(t *testing.T) {
 	check(stays, false)
 	must.Equal(t, "bytes still count", used(), 0)
 	if err := s.Files.SavePartial(t.Context(), stays, going); err == nil {
-		t.Error("what was dropped goes on")
+		t.Error("a dropped upload is resumed")
 	}
 	names, err := os.ReadDir(filepath.Join(s.Data, "uploads", "partial"))
 	if err != nil || len(names) > 0 {

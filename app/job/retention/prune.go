@@ -12,12 +12,12 @@ import (
 // PruneRequest selects finished jobs to delete. An empty field selects all.
 type PruneRequest struct {
 	EndedBefore        time.Time
-	Failed             bool // only failed ones
+	Failed             bool // only failed jobs
 	Organization, User string
 	Algorithm          string
 	LargerThan         int64 // bytes of the result
 	DryRun             bool
-	After              *PrunePosition // nil: from the beginning
+	After              *PrunePosition // nil means from the beginning
 }
 
 // PrunePosition is where a page of a prune ended.
@@ -27,8 +27,8 @@ type PrunePosition struct {
 	ID           app.JobID `json:"id"`
 }
 
-// Pruned is a page of deleted jobs, or of jobs that would be deleted. Next is nil
-// on the last page.
+// Pruned is a page of deleted jobs, or of jobs that would be deleted. Next is nil on the
+// last page.
 type Pruned struct {
 	Jobs []app.Expired
 	Next *PrunePosition
@@ -39,9 +39,8 @@ const (
 	prunePageTime = 20 * time.Second // after which a page ends early
 )
 
-// Prune deletes the finished jobs that the operator selected, by organization and
-// from the oldest end on. It keeps pinned jobs and those whose result an
-// unfinished job needs.
+// Prune deletes the finished jobs selected by the operator, by organization and then
+// oldest end first. It keeps pinned jobs and jobs whose result an unfinished job needs.
 func (k *Keeper) Prune(ctx context.Context, r PruneRequest) (*Pruned, error) {
 	organizations, err := k.pruneOrganizations(ctx, r)
 	if err != nil {
@@ -70,12 +69,10 @@ type prunePage struct {
 	out   Pruned
 }
 
-// full reports whether the page ends here.
 func (p *prunePage) full() bool {
 	return len(p.out.Jobs) >= prunePageJobs || time.Since(p.begin) > prunePageTime
 }
 
-// pruneOrganization prunes the jobs of one organization.
 func (k *Keeper) pruneOrganization(ctx context.Context, p *prunePage, organization string, after app.Ended) error {
 	statuses := []app.Status{app.Completed, app.Failed}
 	if p.plan.request.Failed {
@@ -106,7 +103,7 @@ func (k *Keeper) pruneOrganization(ctx context.Context, p *prunePage, organizati
 	}
 }
 
-// pruneOrganizations returns the remaining organizations.
+// pruneOrganizations returns the organizations still to be pruned.
 func (k *Keeper) pruneOrganizations(ctx context.Context, r PruneRequest) (names []string, err error) {
 	err = k.store.View(ctx, func(tx app.Tx) (err error) {
 		names, err = tx.Organizations()
@@ -117,7 +114,7 @@ func (k *Keeper) pruneOrganizations(ctx context.Context, r PruneRequest) (names 
 	}), err
 }
 
-// prune deletes a job that fits, or reports what would be deleted.
+// prune deletes a job if it fits, or reports what would be deleted.
 func (k *Keeper) prune(ctx context.Context, e app.Ended, plan *prunePlan) (*app.Expired, error) {
 	if plan.request.DryRun {
 		return k.jobs.WouldExpire(ctx, e.ID, plan.fits, plan.uploads)
@@ -125,14 +122,14 @@ func (k *Keeper) prune(ctx context.Context, e app.Ended, plan *prunePlan) (*app.
 	return k.jobs.Expire(ctx, e.ID, plan.fits)
 }
 
-// prunePlan computes the result of a dry run. An upload is deleted with the last
-// job that reads it, if all of them are deleted.
+// prunePlan computes the result of a dry run. An upload is deleted with the last job that
+// reads it, if all of those jobs are deleted.
 type prunePlan struct {
 	request  PruneRequest
 	verdicts map[app.UploadID]verdict
 }
 
-// verdict is the job with which an upload is deleted, "" if it stays.
+// verdict is the job with which an upload is deleted, "" if it is kept.
 type verdict struct{ with app.JobID }
 
 func (p *prunePlan) fits(j *app.Job) bool {
@@ -148,7 +145,6 @@ func (p *prunePlan) fits(j *app.Job) bool {
 		size >= r.LargerThan
 }
 
-// uploads returns the uploads that are deleted with a job.
 func (p *prunePlan) uploads(tx app.Tx, rows []*app.Job) ([]*app.Upload, error) {
 	var gone []*app.Upload
 	for _, id := range app.UploadsOf(rows) {
@@ -172,7 +168,7 @@ func (p *prunePlan) uploads(tx app.Tx, rows []*app.Job) ([]*app.Upload, error) {
 	return gone, nil
 }
 
-// judge looks at all jobs that read an upload.
+// judge checks all jobs that read an upload.
 func (p *prunePlan) judge(tx app.Tx, id app.UploadID) (v verdict, err error) {
 	if _, err := tx.Upload(id); err != nil {
 		if fault.CodeOf(err) == fault.NotFound {

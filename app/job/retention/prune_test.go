@@ -20,7 +20,7 @@ func TestPruneDeletesWhatItsDryRunReports(t *testing.T) {
 	small := s.completed(ann, "small", reading(u), 10)
 	large := s.completed(bob, "large", `{}`, 5000)
 	failed := s.Submit(ann, "failed", reading(u))
-	s.Fail(failed, map[string]string{"log": strings.Repeat("x", 70)}) // stays in its directory
+	s.Fail(failed, map[string]string{"log": strings.Repeat("x", 70)}) // kept in its directory
 	foreign := s.completed(eve, "foreign", `{}`, 10)
 	_, rows := s.SubmitBatch(ann, "batch", reading(u), reading(u))
 	s.Complete(rows[0], map[string]string{"out.txt": strings.Repeat("x", 20)})

@@ -10,7 +10,7 @@ import (
 	"molrun/app"
 )
 
-// ReportBy is what the rows of a storage report stand for.
+// ReportBy is how the rows of a storage report are grouped.
 type ReportBy string
 
 // The kinds of storage reports.
@@ -21,11 +21,11 @@ const (
 	ByAge          ReportBy = "age"
 )
 
-// UsageRow is a row of a storage report. Only the fields of its kind are set.
+// UsageRow is a row of a storage report. Only the fields for its kind of report are set.
 type UsageRow struct {
 	Organization string `json:"organization,omitempty"`
 	User         string `json:"user,omitempty"`
-	Algorithm    string `json:"algorithm,omitempty"` // uploads have none
+	Algorithm    string `json:"algorithm,omitempty"` // "" for uploads
 	Age          string `json:"age,omitempty"`
 
 	Jobs        int   `json:"jobs"`
@@ -35,10 +35,10 @@ type UsageRow struct {
 	UploadBytes int64 `json:"uploadBytes"`
 	QuotaBytes  int64 `json:"quotaBytes,omitempty"` // of an organization that has one
 
-	class int // of age, youngest first
+	class int // by age, newest first
 }
 
-// Bytes returns the bytes of results and uploads.
+// Bytes returns the total size of results and uploads.
 func (r *UsageRow) Bytes() int64 { return r.ResultBytes + r.UploadBytes }
 
 func (r *UsageRow) addShare(s app.UsageShare) {
@@ -50,15 +50,15 @@ func (r *UsageRow) addShare(s app.UsageShare) {
 	r.ResultBytes += s.Bytes
 }
 
-// StorageReport is what is stored, and the state of the disk.
+// StorageReport is storage usage and the state of the disk.
 type StorageReport struct {
 	By   ReportBy   `json:"by"`
 	Disk app.Disk   `json:"disk"`
 	Rows []UsageRow `json:"rows"`
 }
 
-// Report sums up what is stored, the largest row first, or by age the youngest;
-// organization "" is all of them.
+// Report returns the storage usage, largest row first or, by age, newest first.
+// organization "" means all.
 func (k *Keeper) Report(ctx context.Context, organization string, by ReportBy) (*StorageReport, error) {
 	rows, err := k.usageRows(ctx, organization, by)
 	if err != nil {
@@ -126,10 +126,10 @@ func rowOf(s app.UsageShare, by ReportBy, today time.Time) UsageRow {
 	return UsageRow{Organization: s.Organization}
 }
 
-// ageClasses are the rows of a report by age: the days since a job ended or a file
-// was uploaded.
+// ageClasses are the rows of a report by age: the days since a job ended or a file was
+// uploaded.
 var ageClasses = []struct {
-	days int // below
+	days int // exclusive maximum
 	name string
 }{
 	{7, "under 7 days"},

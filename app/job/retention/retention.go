@@ -1,5 +1,5 @@
 // Package retention deletes finished jobs and old uploads: by the rules of an
-// organization, or when the operator prunes. It also reports storage use.
+// organization, or when the operator prunes. It also reports storage usage.
 package retention
 
 import (
@@ -14,16 +14,16 @@ import (
 	"molrun/app/job/quota"
 )
 
-// Rules say when finished jobs and uploads are deleted; 0 is never. They do not
+// Rules define when finished jobs and uploads are deleted; 0 means never. They do not
 // apply to pinned jobs.
 type Rules struct {
-	Completed time.Duration // how long completed jobs stay
-	Failed    time.Duration // how long failed jobs stay
-	Uploads   time.Duration // how long uploads stay to which no job refers
-	Total     int64         // bytes of the organization; above it, the oldest jobs are deleted
+	Completed time.Duration // how long completed jobs are kept
+	Failed    time.Duration // how long failed jobs are kept
+	Uploads   time.Duration // how long unused uploads are kept
+	Total     int64         // bytes of the organization; if exceeded, the oldest jobs are deleted
 
-	// KeepLast is how many of the newest finished jobs always stay: of each user
-	// with KeepPerUser, else of the organization.
+	// KeepLast is how many of the newest finished jobs are always kept: per user with
+	// KeepPerUser, otherwise per organization.
 	KeepLast    int
 	KeepPerUser bool
 }
@@ -31,10 +31,10 @@ type Rules struct {
 const (
 	// retainPage is how many jobs one transaction reads.
 	retainPage = 200
-	// clockLeap is the largest trusted difference between the clock and the last
-	// run. After a larger one, nothing is deleted for clockDoubt. Then the rules follow a
-	// clock that leapt ahead by clockLeap in each run: one that is years ahead costs a day
-	// of what is kept for each hour until it is corrected.
+	// clockLeap is the largest trusted difference between the clock and the last run.
+	// After a larger one, nothing is deleted for clockDoubt. Then the rules follow a
+	// clock that jumped ahead by clockLeap per run: a clock that is years ahead costs one
+	// day of retention per hour until it is corrected.
 	clockLeap  = 24 * time.Hour
 	clockDoubt = time.Hour
 )
@@ -46,17 +46,17 @@ type Keeper struct {
 	jobs    *app.Jobs
 	options Options
 
-	doubtSince time.Time // zero: the clock is trusted
+	doubtSince time.Time // zero if the clock is trusted
 }
 
-// Options are the settings of a Keeper.
+// Options configures a Keeper.
 type Options struct {
 	Now   func() time.Time
-	Rules func(organization string) Rules // nil: nothing is deleted automatically
+	Rules func(organization string) Rules // nil disables automatic deletion
 	Quota quota.Of
 
-	// Partial is how long a file that arrives in parts stays after its last bytes; 0
-	// is forever.
+	// Partial is how long the data of an interrupted resumable upload is kept after its
+	// last bytes arrived; 0 means forever.
 	Partial time.Duration
 }
 
@@ -67,15 +67,16 @@ func New(store app.Store, blobs app.Blobs, jobs *app.Jobs, o Options) *Keeper {
 
 // Retained is the result of a retention pass.
 type Retained struct {
-	Doubt   bool          // the clock jumped: nothing was deleted
-	Behind  time.Duration // the clock jumped ahead: by how much the rules do not follow it yet
+	Doubt   bool          // the clock jumped, and nothing was deleted
+	Behind  time.Duration // the clock jumped ahead: how far the rules still lag behind it
 	Deleted int
 }
 
-// DeleteExpired deletes what the rules of each organization no longer keep, and files that no
-// longer arrive in parts, and reports each deletion to gone. Call it at the start and every hour, never concurrently. If
-// the clock is more than a day from the last run, Run deletes nothing for an hour, and then
-// follows it by a day in each run: time to correct a wrong clock.
+// DeleteExpired deletes everything that the rules of each organization no longer keep and
+// the data of stalled resumable uploads, and reports each deletion to gone. It must be
+// called at startup and every hour, never concurrently. If the clock is more than a day
+// from the last run, it deletes nothing for an hour and then follows the clock by a day
+// per run, leaving time to correct a wrong clock.
 func (k *Keeper) DeleteExpired(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
 	now, behind, trusted, err := k.clock(ctx)
 	if err != nil || !trusted {
@@ -105,9 +106,10 @@ func (k *Keeper) DeleteExpired(ctx context.Context, gone func(app.Expired)) (r R
 	return r, err
 }
 
-// clock compares the clock with the last run, or before the first run with the newest
-// record, and returns the time by which the rules go, and how far that is behind the clock. The stamp stays unchanged while the
-// clock is in doubt, so a restart does not end the doubt.
+// clock compares the clock with the last run, or for the first run with the newest
+// record. It returns the time to apply the rules at and how far that is behind the clock.
+// The stored stamp is unchanged while the clock is in doubt, so a restart does not end
+// the doubt.
 func (k *Keeper) clock(ctx context.Context) (now time.Time, behind time.Duration, trusted bool, err error) {
 	var last time.Time
 	err = k.store.View(ctx, func(tx app.Tx) (err error) {
@@ -119,7 +121,7 @@ func (k *Keeper) clock(ctx context.Context) (now time.Time, behind time.Duration
 		return now, 0, false, err
 	}
 	if last.IsZero() {
-		floor := k.store.Floor()
+		floor := k.store.HighWaterMark()
 		if floor == (sortid.ID{}) {
 			return now, 0, true, nil // there is nothing to delete yet
 		}
@@ -149,7 +151,7 @@ type pass struct {
 	rules        Rules
 	now          time.Time
 	gone         func(*app.Expired)
-	firstKept    map[string]app.Ended // by user, "" for all: the oldest job that KeepLast keeps
+	firstKept    map[string]app.Ended // oldest job kept by KeepLast, by user; "" for all users
 }
 
 func (p *pass) deleteAll(ctx context.Context) error {
@@ -175,7 +177,7 @@ func (p *pass) byAge(ctx context.Context, status app.Status, age time.Duration) 
 	})
 }
 
-// byTotal deletes the oldest jobs until the rest fits.
+// byTotal deletes the oldest jobs until the total is within its limit.
 func (p *pass) byTotal(ctx context.Context) error {
 	if p.rules.Total <= 0 {
 		return nil
@@ -196,19 +198,19 @@ func (p *pass) byTotal(ctx context.Context) error {
 	})
 }
 
-// storesAny reports whether deleting a job may free space.
+// storesAny reports whether deleting a job might free space.
 func storesAny(j *app.Job) bool {
 	return j.IsBatch() || j.Usage().Bytes > 0 || len(app.UploadsOf([]*app.Job{j})) > 0
 }
 
-// due says which jobs a walk deletes.
+// due selects the jobs that a walk deletes.
 type due struct {
-	now     func(app.Ended) bool // false ends the walk
+	now     func(app.Ended) bool // returns false to end the walk
 	worth   func(*app.Job) bool
-	deleted func(*app.Expired) // called for each
+	deleted func(*app.Expired) // called for each deleted job
 }
 
-// walk deletes jobs from the oldest end on.
+// walk deletes jobs in order of their end, oldest first.
 func (p *pass) walk(ctx context.Context, statuses []app.Status, due due) error {
 	var all error
 	for after := (app.Ended{}); ctx.Err() == nil; {
@@ -253,7 +255,7 @@ func (p *pass) page(ctx context.Context, statuses []app.Status, after app.Ended)
 	return page[:min(retainPage, len(page))], err
 }
 
-// consider deletes a job unless KeepLast keeps it, or it has changed.
+// consider deletes a job unless KeepLast keeps it or it has changed.
 func (p *pass) consider(ctx context.Context, e app.Ended, worth func(*app.Job) bool) (*app.Expired, error) {
 	var stays bool
 	err := p.store.View(ctx, func(tx app.Tx) (err error) {
@@ -296,7 +298,6 @@ func (p *pass) isLast(tx app.Tx, e app.Ended) (bool, error) {
 	return e.Compare(first) >= 0, nil
 }
 
-// oldUploads deletes old uploads that no job refers to.
 func (p *pass) oldUploads(ctx context.Context) error {
 	if p.rules.Uploads <= 0 {
 		return nil
@@ -329,8 +330,7 @@ func (p *pass) oldUploads(ctx context.Context) error {
 	return errors.Join(all, ctx.Err())
 }
 
-// expireUpload deletes an upload unless a job refers to it, or it was completed
-// recently.
+// expireUpload deletes an upload unless a job refers to it or it was completed recently.
 func (p *pass) expireUpload(ctx context.Context, id app.UploadID, until time.Time) error {
 	var u *app.Upload
 	err := p.store.Update(ctx, func(tx app.Tx) error {

@@ -183,7 +183,7 @@ func TestRetentionPausesAfterAClockJump(t *testing.T) {
 		}
 	}
 
-	s.Advance(365 * day) // the clock is wrong, or the server was off
+	s.Advance(365 * day) // as if the clock were wrong or the server had been off
 	s.restart()
 	wantPause("after the jump")
 	s.Advance(59 * time.Minute)
@@ -195,7 +195,7 @@ func TestRetentionPausesAfterAClockJump(t *testing.T) {
 	must.Equal(t, "deleted once the clock is corrected", s.retain(), nil)
 	s.Advance(365 * day)
 	wantPause("after a jump while the service runs")
-	for hour := 1; hour < 30; hour++ { // it is taken to be a day later in each
+	for hour := 1; hour < 30; hour++ { // retention advances by a day in each pass
 		s.Advance(time.Hour)
 		must.Equal(t, fmt.Sprint("deleted ", hour, " hours later"), s.retain(), nil)
 	}

@@ -1,5 +1,5 @@
-// Package status reports the state of the service to admins: what runs and waits where, and how
-// full machine and disk are.
+// Package status reports the state of the service to admins: what runs and waits where,
+// and the usage of machine and disk.
 package status
 
 import (
@@ -14,13 +14,13 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Executor is an executor to report about. State says whether it answers, "ok" if it does.
+// Executor is an executor to report on. State returns "ok" if it is available.
 type Executor struct {
 	app.Executor
 	State func() string
 }
 
-// Reports makes reports.
+// Reports creates reports.
 type Reports struct {
 	store     app.Store
 	blobs     app.Blobs
@@ -29,28 +29,28 @@ type Reports struct {
 	began     time.Time
 }
 
-// New returns the reports of a service that began at this time.
+// New returns the reports of a service that started at this time.
 func New(store app.Store, blobs app.Blobs, runs *app.Runs, executors []Executor, began time.Time) *Reports {
 	return &Reports{store, blobs, runs, executors, began}
 }
 
-// Report is how the service stands. Jobs and lines of the queue are those of one
-// organization; of others there are only sums.
+// Report is the state of the service. It lists jobs and queue lines of one organization,
+// and only totals for others.
 type Report struct {
 	StartedAt unit.Time       `json:"startedAt"`
-	Drain     *app.Drain      `json:"drain,omitempty"` // nil: jobs start
+	Drain     *app.Drain      `json:"drain,omitempty"` // nil if jobs are started
 	Disk      app.Disk        `json:"disk"`
 	Executors []ExecutorState `json:"executors"`
 }
 
-// ExecutorState is how an executor stands.
+// ExecutorState is the state of an executor.
 type ExecutorState struct {
 	Name     string               `json:"name"`
 	State    string               `json:"state"`
-	Capacity *placement.Resources `json:"capacity,omitempty"` // nil: it has a queue of its own
+	Capacity *placement.Resources `json:"capacity,omitempty"` // nil if it has its own queue
 	Used     placement.Resources  `json:"used"`               // by all organizations
 	Faulty   []FaultyGPU          `json:"faultyGpus,omitempty"`
-	Running  int                  `json:"running"` // jobs, or those being started
+	Running  int                  `json:"running"` // including jobs being started
 	Queued   int                  `json:"queued"`
 	Others   Others               `json:"others"`
 	Queue    []Line               `json:"queue"`
@@ -69,14 +69,14 @@ type Others struct {
 	Queued  int `json:"queued"`
 }
 
-// Line is the waiting jobs of one user and priority.
+// Line is the queued jobs of one user and priority.
 type Line struct {
 	Email    string `json:"email"`
 	Priority int    `json:"priority"`
 	Jobs     int    `json:"jobs"`
 }
 
-// Of reports to a caller.
+// Of returns a report for a caller.
 func (r *Reports) Of(ctx context.Context, by app.Caller) (*Report, error) {
 	report := &Report{StartedAt: unit.At(r.began), Drain: r.runs.Drained()}
 	err := r.store.View(ctx, func(tx app.Tx) error {
@@ -129,8 +129,8 @@ func (s *ExecutorState) addQueue(tx app.Tx, by app.Caller) error {
 	return err
 }
 
-// addRunning walks the claimed jobs: those of this machine fit on it, and a cluster has a
-// bound of its own.
+// addRunning adds the claimed jobs, whose number is limited by the capacity of this
+// machine or by a cluster's task limit.
 func addRunning(tx app.Tx, by app.Caller, executors map[string]*ExecutorState) error {
 	for j, err := range tx.Active() {
 		if err != nil {

@@ -1,4 +1,4 @@
-// Package upload receives the files of users, and deletes them.
+// Package upload receives and deletes users' files.
 package upload
 
 import (
@@ -25,27 +25,27 @@ type Files struct {
 	blobs      app.Blobs
 	options    Options
 	ids        *sortid.Source
-	generation atomic.Int64 // highest given to a PUT
+	generation atomic.Int64 // highest assigned to a PUT
 	arrivals   arrivals
 }
 
-// Options are what uploads need besides their parts.
+// Options configures Files.
 type Options struct {
-	Now     func() time.Time // wall clock; only shown and stored
-	LinkTTL time.Duration    // of upload links and an upload's download link
+	Now     func() time.Time // wall clock; used only for times shown and stored
+	LinkTTL time.Duration    // of links for uploading a file and downloading it again
 
-	Quota quota.Of // what users and organizations may store
+	Quota quota.Of // storage limits of users and organizations
 }
 
-// New returns the uploads of a store, whose bytes blobs keep.
+// New returns the uploads of a store, whose data is in blobs.
 func New(store app.Store, blobs app.Blobs, o Options) *Files {
-	return &Files{store: store, blobs: blobs, options: o, ids: sortid.NewSource(store.Floor()), arrivals: newArrivals()}
+	return &Files{store: store, blobs: blobs, options: o, ids: sortid.NewSource(store.HighWaterMark()), arrivals: newArrivals()}
 }
 
 func (s *Files) now() time.Time { return s.options.Now() }
 
-// quotas walks the holders whose stored bytes are limited: the owner of an upload and the
-// organization.
+// quotas walks the holders with a storage limit that applies to an upload: its owner and
+// the organization.
 func (s *Files) quotas(u *app.Upload) iter.Seq2[quota.Holder, quota.Quota] {
 	return func(yield func(quota.Holder, quota.Quota) bool) {
 		for _, h := range quota.Holders(u.Organization, u.Email) {
@@ -56,23 +56,23 @@ func (s *Files) quotas(u *app.Upload) iter.Seq2[quota.Holder, quota.Quota] {
 	}
 }
 
-// Request asks for an upload.
+// Request is a request for an upload.
 type Request struct {
 	Folder, Filename string
-	SHA256           string // hex; of bytes that need not be sent again, "" if not known
-	Base             string // what links begin with
+	SHA256           string // hex; of content that might already be stored, "" if unknown
+	Base             string // prefix of links
 	Faults           []fault.Field
 }
 
-// Grant is an upload with its links: a new one, or a completed one that has
-// the bytes already, of which only the link to fetch them is of use.
+// Grant is an upload with its links: a new upload, or a completed one with the same
+// content, for which only the download link is useful.
 type Grant struct {
 	Upload                 *app.Upload
 	UploadURL, DownloadURL string
 	ExpiresAt              unit.Time
 }
 
-// Create makes a pending upload, with links to send and to fetch its bytes.
+// Create creates a pending upload, with links to upload and download it.
 func (s *Files) Create(ctx context.Context, by app.Caller, r Request) (*Grant, error) {
 	r.Folder, r.Filename = naming.Composed(cmp.Or(r.Folder, app.DefaultFolder)), naming.Composed(r.Filename)
 	faults := r.Faults
@@ -110,7 +110,7 @@ func (s *Files) Create(ctx context.Context, by app.Caller, r Request) (*Grant, e
 	return s.grant(by, u, now, r.Base), nil
 }
 
-// grant makes the links of an upload, nil of none.
+// grant creates the links of an upload. It returns nil for a nil upload.
 func (s *Files) grant(by app.Caller, u *app.Upload, now time.Time, base string) *Grant {
 	if u == nil {
 		return nil
@@ -125,8 +125,8 @@ func (s *Files) grant(by app.Caller, u *app.Upload, now time.Time, base string) 
 	return grant
 }
 
-// knownUpload returns a completed upload of the same owner that has these bytes, nil if
-// there is none: the newest one of the same folder and name, or else the newest.
+// knownUpload returns a completed upload of the same owner with this content: the newest
+// one with the same folder and name, otherwise the newest, or nil if there is none.
 func (s *Files) knownUpload(ctx context.Context, u *app.Upload, sha256 string) (known *app.Upload, err error) {
 	if sha256 == "" {
 		return nil, nil
@@ -149,7 +149,7 @@ func (s *Files) knownUpload(ctx context.Context, u *app.Upload, sha256 string) (
 	return known, err
 }
 
-// admitUpload refuses an upload if a quota is exhausted, before anything is sent.
+// admitUpload rejects an upload if a quota is used up, before any data is sent.
 func (s *Files) admitUpload(tx app.Tx, u *app.Upload) error {
 	for h, q := range s.quotas(u) {
 		used, err := tx.Stored(h.Organization, h.User)
@@ -163,8 +163,8 @@ func (s *Files) admitUpload(tx app.Tx, u *app.Upload) error {
 	return nil
 }
 
-// contentTypes maps extensions to media types. The machine's own table is not
-// used, so that every server answers alike.
+// contentTypes maps extensions to media types. The machine's own table is not used, so
+// that all servers respond identically.
 var contentTypes = map[string]string{
 	".cif": "chemical/x-mmcif", ".csv": "text/csv", ".faa": "text/x-fasta", ".fa": "text/x-fasta",
 	".fasta": "text/x-fasta", ".gz": "application/gzip", ".json": "application/json", ".pdb": "chemical/x-pdb",
@@ -179,7 +179,7 @@ func contentType(filename string) string {
 	return "application/octet-stream"
 }
 
-// Upload returns the record of an upload. The caller has verified a link to it.
+// Upload returns the record of an upload. The caller must have verified a link to it.
 func (s *Files) Upload(ctx context.Context, id app.UploadID) (u *app.Upload, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {
 		u, err = tx.Upload(id)
@@ -188,10 +188,9 @@ func (s *Files) Upload(ctx context.Context, id app.UploadID) (u *app.Upload, err
 	return u, err
 }
 
-// BeginUpload is called before the body of a PUT is read. It returns a generation
-// that no other PUT has, and reserves quota for length bytes, -1 if that is
-// unknown. The caller releases the reservation when the PUT has ended. FinishUpload
-// decides whether the bytes fit.
+// BeginUpload must be called before the body of a PUT is read. It returns a new
+// generation and reserves quota for length bytes, -1 if unknown. The caller releases the
+// reservation when the PUT has ended. FinishUpload decides whether the data fits.
 func (s *Files) BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *Reservation, err error) {
 	return s.beginGeneration(ctx, id, length, Reservation{files: s})
 }
@@ -221,13 +220,14 @@ func uploadCompleted(u *app.Upload) error {
 	return fault.Errorf(fault.UploadCompleted, "the upload of %q is complete and can't change; request a new upload URL", u.Filename)
 }
 
-// arrivals counts the bytes reserved by uploads in progress, by holder of a quota, so
-// that two concurrent uploads that don't both fit are not both received to the end.
+// arrivals counts the bytes reserved by uploads in progress, by quota holder, so that two
+// concurrent uploads that don't both fit are not both received to the end.
 type arrivals struct {
 	mu     sync.Mutex
 	coming map[quota.Holder]int64
-	// replacing is the PUT to which the stored bytes of an upload are credited. Others to
-	// the same link count in full, or each of them could take the space once more.
+	// replacing is the PUT to which the stored bytes of an upload are credited. Other
+	// PUTs to the same link count in full, since otherwise each of them could use the
+	// space again.
 	replacing map[app.UploadID]*Reservation
 }
 
@@ -243,16 +243,16 @@ func (a *arrivals) addBytes(u *app.Upload, bytes int64) {
 	}
 }
 
-// Reservation is the part of a quota that a request holds while it receives an upload.
+// Reservation is the part of a quota reserved for a request while it receives an upload.
 type Reservation struct {
 	files    *Files
 	upload   *app.Upload
-	part     bool  // of a file that arrives in parts
-	size     int64 // bytes in all that are reserved or recorded
-	recorded int64 // of them, those that the record counts already
+	part     bool  // of a resumable upload
+	size     int64 // total bytes reserved or recorded
+	recorded int64 // part of size already counted by the record
 }
 
-// Grow raises the reservation to size bytes in all, or refuses. A nil
+// Grow raises the reservation to size bytes in total, or returns an error. A nil
 // reservation is unlimited.
 func (r *Reservation) Grow(ctx context.Context, size int64) error {
 	if r == nil || size <= r.size || !r.files.bounded(r.upload) {
@@ -290,7 +290,7 @@ func (r *Reservation) replaced(u *app.Upload) int64 {
 	return 0
 }
 
-// coming returns the reserved bytes that the record does not count.
+// coming returns the reserved bytes not counted by the record.
 func (r *Reservation) coming() int64 { return max(0, r.size-r.recorded) }
 
 func (r *Reservation) setSize(size, recorded int64) {
@@ -299,7 +299,7 @@ func (r *Reservation) setSize(size, recorded int64) {
 	r.files.arrivals.addBytes(r.upload, r.coming()-before)
 }
 
-// Recorded says how many bytes the record counts now. They are no longer reserved.
+// Recorded sets how many bytes the record counts now. They are no longer reserved.
 func (r *Reservation) Recorded(bytes int64) {
 	if r == nil {
 		return
@@ -323,10 +323,9 @@ func (r *Reservation) Release() {
 	}
 }
 
-// FinishUpload makes the bytes of a PUT the upload's current generation, unless
-// the upload was completed meanwhile or the quota does not allow it. What has arrived
-// in parts counts no longer. It returns the stale generation that may be removed, 0
-// for none.
+// FinishUpload makes the data of a PUT the upload's current generation, unless the upload
+// has been completed or the quota does not allow it. It drops data received in parts. It
+// returns the stale generation to remove, or 0 if there is none.
 func (s *Files) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredFile) (stale int, err error) {
 	var partial *app.Partial
 	err = s.store.Update(ctx, func(tx app.Tx) error {
@@ -351,14 +350,14 @@ func (s *Files) FinishUpload(ctx context.Context, id app.UploadID, f app.StoredF
 	return stale, err
 }
 
-// change is how many bytes of an upload count before and after it. coming is what
-// other uploads have reserved of a quota.
+// change is a change of the number of bytes that an upload counts. coming returns the
+// bytes of a quota reserved by other uploads.
 type change struct {
 	before, after int64
-	coming        func(quota.Holder) int64 // nil: nothing
+	coming        func(quota.Holder) int64 // nil means none
 }
 
-// bounded reports whether a quota bounds an upload.
+// bounded reports whether a quota limits an upload.
 func (s *Files) bounded(u *app.Upload) bool {
 	for range s.quotas(u) {
 		return true
@@ -366,10 +365,10 @@ func (s *Files) bounded(u *app.Upload) bool {
 	return false
 }
 
-// admitBytes refuses a change that exceeds a quota.
+// admitBytes rejects a change that exceeds a quota.
 func (s *Files) admitBytes(tx app.Tx, u *app.Upload, c change) error {
 	if c.after <= c.before {
-		return nil // a smaller file is welcome even beyond the quota
+		return nil // a smaller file is accepted even above the quota
 	}
 	for h, q := range s.quotas(u) {
 		used, err := tx.Stored(h.Organization, h.User)
@@ -395,8 +394,8 @@ func andComing(bytes int64) string {
 	return ", " + unit.Bytes(bytes).String() + " being uploaded"
 }
 
-// Complete confirms the bytes received; they never change afterwards. It is
-// idempotent. A given size must match.
+// Complete confirms the received data, which then never changes. It is idempotent. If
+// size is given, it must match.
 func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *int64) (u *app.Upload, err error) {
 	var partial *app.Partial
 	err = s.store.Update(ctx, func(tx app.Tx) (err error) {
@@ -408,7 +407,7 @@ func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *in
 		case u.Generation == 0 && partial != nil:
 			return fault.Errorf(fault.UploadNotReceived, "only the first %s of %q were received; send the rest to its uploadUrl first", unit.Bytes(partial.Offset), u.Filename)
 		case u.Generation == 0:
-			return fault.Errorf(fault.UploadNotReceived, "nothing of %q has been received yet; PUT the file to its uploadUrl first", u.Filename)
+			return fault.Errorf(fault.UploadNotReceived, "no data of %q has been received yet; PUT the file to its uploadUrl first", u.Filename)
 		case size != nil && *size != u.Size:
 			return fault.List(fault.Field{
 				Loc: []any{"body", "size"}, Type: "value",
@@ -426,7 +425,7 @@ func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *in
 	return u, err
 }
 
-// uploadOf returns an upload that the caller may change.
+// uploadOf returns an upload that the caller is allowed to change.
 func uploadOf(tx app.Tx, by app.Caller, id string) (*app.Upload, error) {
 	_, bad := sortid.Parse(id)
 	var u *app.Upload
@@ -455,7 +454,7 @@ func (s *Files) Delete(ctx context.Context, by app.Caller, id string) error {
 		reader, err := tx.NeededBy(string(u.ID))
 		switch {
 		case err == nil:
-			return app.InUse(tx, fmt.Sprintf("the file %q", u.Filename), reader)
+			return app.ErrInUse(tx, fmt.Sprintf("the file %q", u.Filename), reader)
 		case !errors.Is(err, fault.NotFound):
 			return err
 		}

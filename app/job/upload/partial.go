@@ -8,29 +8,29 @@ import (
 	"molrun/app/base/unit"
 )
 
-// BeginPart is BeginUpload for a request that begins a file in parts or adds to it. The
-// file will have size bytes at least when it ends, of which the record counts some
-// already.
+// BeginPart is BeginUpload for a request that starts or resumes a resumable upload. The
+// file will have at least size bytes after the request, of which the record already
+// counts recorded bytes.
 func (s *Files) BeginPart(ctx context.Context, id app.UploadID, size, recorded int64) (generation int, quota *Reservation, err error) {
 	return s.beginGeneration(ctx, id, size, Reservation{files: s, part: true, size: recorded, recorded: recorded})
 }
 
-// BeginPartial records that a file begins to arrive in parts, in place of what has
-// arrived of another. Its file is there already.
+// BeginPartial records that a resumable upload starts, replacing any earlier one. Its
+// file must exist already.
 func (s *Files) BeginPartial(ctx context.Context, id app.UploadID, p *app.Partial) error {
 	return s.putPartial(ctx, id, p, func(*app.Upload) bool { return true })
 }
 
-// SavePartial records what of such a file is durable. It refuses if the file was
-// abandoned, replaced or expired in the meantime.
+// SavePartial records how much of a resumable upload is durable. It returns an error if
+// that upload has been abandoned, replaced or has expired.
 func (s *Files) SavePartial(ctx context.Context, id app.UploadID, p *app.Partial) error {
 	return s.putPartial(ctx, id, p, func(u *app.Upload) bool {
 		return u.Partial != nil && u.Partial.Generation == p.Generation
 	})
 }
 
-// putPartial records a partial file if it follows what is recorded, and removes the
-// one that it replaces.
+// putPartial records a partial upload if follows accepts the current record, and removes
+// the one that it replaces.
 func (s *Files) putPartial(ctx context.Context, id app.UploadID, p *app.Partial, follows func(*app.Upload) bool) error {
 	saved := *p
 	saved.ReceivedAt = unit.At(s.now())
@@ -47,7 +47,7 @@ func (s *Files) putPartial(ctx context.Context, id app.UploadID, p *app.Partial,
 	})
 }
 
-// DropPartial forgets what has arrived of a file in parts, and frees its space. It is
+// DropPartial deletes the received data of a resumable upload and frees its space. It is
 // idempotent.
 func (s *Files) DropPartial(ctx context.Context, id app.UploadID) error {
 	return s.changePartial(ctx, id, func(_ app.Tx, u *app.Upload) error {
@@ -56,8 +56,8 @@ func (s *Files) DropPartial(ctx context.Context, id app.UploadID) error {
 	})
 }
 
-// changePartial changes the record of an upload, and removes a partial file that it
-// no longer names.
+// changePartial changes the record of an upload, and removes a partial file that the
+// record no longer refers to.
 func (s *Files) changePartial(ctx context.Context, id app.UploadID, fn func(app.Tx, *app.Upload) error) error {
 	var before, after *app.Partial
 	err := s.store.Update(ctx, func(tx app.Tx) error {
@@ -81,16 +81,16 @@ func (s *Files) changePartial(ctx context.Context, id app.UploadID, fn func(app.
 	return err
 }
 
-// removePartial removes the file of a partial that a record named, nil of none. What
-// can't be removed is left to the garbage collection.
+// removePartial removes the file of a former partial upload; nil does nothing. Garbage
+// collection removes it if this fails.
 func (s *Files) removePartial(id app.UploadID, p *app.Partial) {
 	if p != nil {
 		_ = s.blobs.RemovePartial(id, p.Generation)
 	}
 }
 
-// Renew gives new links of an upload that is not complete, such as one whose links
-// have expired. What has arrived of it stays.
+// Renew creates new links for an upload that is not complete, for example if its links
+// have expired. Received data is kept.
 func (s *Files) Renew(ctx context.Context, by app.Caller, id, base string) (grant *Grant, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		u, err := uploadOf(tx, by, id)

@@ -1,4 +1,4 @@
-// Package usage reports who has used how much: jobs, time and bytes, by user, type or day.
+// Package usage reports usage: jobs, time and bytes, by user, type, day or organization.
 package usage
 
 import (
@@ -15,10 +15,10 @@ import (
 	"molrun/app/job/quota"
 )
 
-// By is what the rows of a report stand for.
+// By is how the rows of a report are grouped.
 type By string
 
-// The kinds of reports. By organization is for the operator.
+// The kinds of reports. ByOrganization is for the operator.
 const (
 	ByUser         By = "user"
 	ByType         By = "type"
@@ -28,22 +28,22 @@ const (
 
 const (
 	day = 24 * time.Hour
-	// DefaultDays and MaxDays are how many days a report covers.
+	// DefaultDays and MaxDays are the default and maximum number of days in a report.
 	DefaultDays = 30
 	MaxDays     = 400
 )
 
-// Query asks for a report on the days, in UTC, that have a part from Since on until
-// before Until. A zero Until is the end of today, a zero Since 30 days before Until.
+// Query is a request for a report on all days, in UTC, that overlap the time from Since
+// to before Until. A zero Until means the end of today, a zero Since 30 days before
+// Until.
 type Query struct {
 	By           By
-	Organization string // of the operator's reports: "" for all
+	Organization string // for the operator's reports; "" means all
 	Since, Until time.Time
-	Faults       []fault.Field // found while decoding
+	Faults       []fault.Field // found during decoding
 }
 
-// Report is who has used how much. Since and Until are days such as 2026-11-20; both
-// are in it.
+// Report is a usage report. Since and Until are days such as 2026-11-20, both inclusive.
 type Report struct {
 	By    By     `json:"by"`
 	Since string `json:"since"`
@@ -52,11 +52,11 @@ type Report struct {
 	Total Row    `json:"total"`
 }
 
-// Row is what one user, type, day or organization has used. Times are in seconds.
+// Row is the usage of one user, type, day or organization. Times are in seconds.
 type Row struct {
 	Organization string `json:"organization,omitempty"`
 	User         string `json:"user,omitempty"`
-	Type         string `json:"type,omitempty"` // uploads have none
+	Type         string `json:"type,omitempty"` // "" for uploads
 	Day          string `json:"day,omitempty"`
 
 	Completed        int64   `json:"completed"`
@@ -64,14 +64,14 @@ type Row struct {
 	Attempts         int64   `json:"attempts"`
 	RunSeconds       float64 `json:"runSeconds"`
 	CPUSeconds       float64 `json:"cpuSeconds"`       // measured
-	CPUSecondsBooked float64 `json:"cpuSecondsBooked"` // run time by CPUs
-	GPUSeconds       float64 `json:"gpuSeconds"`       // run time by GPUs
+	CPUSecondsBooked float64 `json:"cpuSecondsBooked"` // run time × CPUs
+	GPUSeconds       float64 `json:"gpuSeconds"`       // run time × GPUs
 	ResultBytes      int64   `json:"resultBytes"`
 	Uploads          int64   `json:"uploads"`
 	UploadBytes      int64   `json:"uploadBytes"`
 }
 
-// Reports makes reports.
+// Reports creates reports.
 type Reports struct {
 	store app.Store
 	now   func() time.Time
@@ -80,9 +80,9 @@ type Reports struct {
 // New returns the reports of a store.
 func New(store app.Store, now func() time.Time) *Reports { return &Reports{store, now} }
 
-// Of returns a report of what the caller may know: a member of itself, an admin of the
-// organization, as who may only read, the operator of all. It reads the counters of the days asked for, and no
-// job.
+// Of returns a report that the caller is allowed to see: members see their own usage,
+// admins and read-only callers that of the organization, and the operator everything. It
+// reads only the counters of the requested days, not the jobs.
 func (r *Reports) Of(ctx context.Context, by app.Caller, q Query) (*Report, error) {
 	from, until, faults := r.days(q)
 	if err := fault.List(slices.Concat(q.Faults, faults)...); err != nil {
@@ -116,7 +116,7 @@ func (r *Reports) Of(ctx context.Context, by app.Caller, q Query) (*Report, erro
 	return report, nil
 }
 
-// days returns the first day of a report and the one behind the last.
+// days returns the first day of a report and the day after the last.
 func (r *Reports) days(q Query) (from, until time.Time, faults []fault.Field) {
 	if until = r.now().UTC().Truncate(day).Add(day); !q.Until.IsZero() {
 		until = q.Until.UTC().Add(day - 1).Truncate(day)
@@ -136,7 +136,7 @@ func (r *Reports) days(q Query) (from, until time.Time, faults []fault.Field) {
 // who identifies a row.
 type who struct{ organization, user, typ, day string }
 
-// rowOf returns the row to which a share belongs. Only the operator's rows name the
+// rowOf returns the row to which a share belongs. Only the operator's rows include the
 // organizations of users.
 func (b By) rowOf(s quota.SpentShare, operator bool) (w who) {
 	switch b {
@@ -165,8 +165,8 @@ func (s sums) addSpent(w who, c quota.Spent) {
 	s[w].Add(c)
 }
 
-// rows returns the rows, days in order and else those first that booked most, and their
-// sum.
+// rows returns the rows and their total. Days are in order; other rows are sorted by
+// reserved CPU time, highest first.
 func (s sums) rows() (rows []Row, total Row) {
 	rows = make([]Row, 0, len(s))
 	all := quota.Spent{}

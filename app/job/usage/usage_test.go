@@ -24,8 +24,8 @@ var (
 	chief  = app.Caller{Organization: "lab", Email: "chief@lab.example", Rights: apikey.Admin.Rights()}
 )
 
-// newSite returns a site with the types fold and dock, whose jobs need 3 CPUs and 2 GPUs,
-// and 1 CPU.
+// newSite returns a site with the types fold, whose jobs need 3 CPUs and 2 GPUs, and
+// dock, whose jobs need 1 CPU.
 func newSite(t *testing.T) *fixture.Site {
 	t.Helper()
 	const text = "format = 1\ntype = %q\nversion = \"1\"\ntitle = \"T\"\nretries = 2\ncommand = [\"true\"]\n[resources]\ncpus = %d\ngpus = %d\n"
@@ -34,15 +34,15 @@ func newSite(t *testing.T) *fixture.Site {
 		fmt.Sprintf(text, "fold", 3, 2), fmt.Sprintf(text, "dock", 1, 0))
 }
 
-// job is one of a site, whose life a test tells.
+// job is a job whose lifecycle a test controls.
 type job struct {
 	*fixture.Site
 	t  *testing.T
 	id app.JobID
 }
 
-// ends plays an attempt that ends with e, of which nobody saw the beginning unless it has
-// started. The end is reported twice, as after a crash.
+// ends runs an attempt that ends with e. Its start is reported only if started is set.
+// The end is reported twice, as after a crash.
 func (j job) ends(started bool, e app.Ending) {
 	j.t.Helper()
 	attempt, _, err := j.Runs.Claim(j.t.Context(), j.id, placement.Devices{}, app.ClaimLimit{})
@@ -69,7 +69,7 @@ func (j job) retry() {
 	must.OK(j.t, must.Error2(j.Jobs.Retry(j.t.Context(), ann, "a")))
 }
 
-// ran is the end of an attempt of a minute that has used 90 seconds of CPUs.
+// ran is the end of a one-minute attempt that used 90 seconds of CPU time.
 func ran(cause protocol.Cause) app.Ending {
 	e := app.Ending{Outcome: &app.Outcome{Cause: cause, CPUSeconds: 90}}
 	switch cause {
@@ -81,7 +81,7 @@ func ran(cause protocol.Cause) app.Ending {
 	return e
 }
 
-// used is what so many attempts that ran have used.
+// used is the usage of a number of attempts that ran.
 func used(attempts, completed, failed int64) usage.Row {
 	n := float64(attempts)
 	return usage.Row{
@@ -95,14 +95,14 @@ func TestEachEndOfAJobCountsOnce(t *testing.T) {
 		life func(job)
 		want usage.Row
 	}{
-		"waits":                    {func(job) {}, usage.Row{}},
-		"completed":                {func(j job) { j.ends(true, ran(app.CauseDone)) }, used(1, 1, 0)},
-		"nobody saw it start":      {func(j job) { j.ends(false, ran(app.CauseDone)) }, used(1, 1, 0)},
-		"failed":                   {func(j job) { j.ends(true, ran(app.CauseExit)) }, used(1, 0, 1)},
-		"interrupted":              {func(j job) { j.ends(true, ran(app.CauseInterrupted)) }, used(1, 0, 0)},
-		"lost while it ran":        {func(j job) { j.ends(true, app.Ending{Lost: "its node failed"}) }, usage.Row{Attempts: 1}},
-		"lost before it started":   {func(j job) { j.ends(false, app.Ending{Lost: "its node failed"}) }, usage.Row{}},
-		"cancelled while it waits": {func(j job) { j.cancel() }, usage.Row{Failed: 1}},
+		"waits":                      {func(job) {}, usage.Row{}},
+		"completed":                  {func(j job) { j.ends(true, ran(app.CauseDone)) }, used(1, 1, 0)},
+		"its start was not reported": {func(j job) { j.ends(false, ran(app.CauseDone)) }, used(1, 1, 0)},
+		"failed":                     {func(j job) { j.ends(true, ran(app.CauseExit)) }, used(1, 0, 1)},
+		"interrupted":                {func(j job) { j.ends(true, ran(app.CauseInterrupted)) }, used(1, 0, 0)},
+		"lost while it ran":          {func(j job) { j.ends(true, app.Ending{Lost: "its node failed"}) }, usage.Row{Attempts: 1}},
+		"lost before it started":     {func(j job) { j.ends(false, app.Ending{Lost: "its node failed"}) }, usage.Row{}},
+		"cancelled while it waits":   {func(j job) { j.cancel() }, usage.Row{Failed: 1}},
 		"cannot start": {func(j job) {
 			j.ends(false, app.Ending{Outcome: &app.Outcome{Cause: app.CauseCannotStart}, Failure: &app.Failure{Code: app.FailedCannotStart, Message: "No program."}})
 		}, usage.Row{Failed: 1}},
@@ -138,7 +138,7 @@ func TestEachEndOfAJobCountsOnce(t *testing.T) {
 // TestRowsThatEndAtOnceAllCount has changes that share a commit.
 func TestRowsThatEndAtOnceAllCount(t *testing.T) {
 	s := newSite(t)
-	_, rows := s.SubmitBatch(ann, "b", slices.Repeat([]string{`{}`}, 50)...) // of echo, which needs a CPU
+	_, rows := s.SubmitBatch(ann, "b", slices.Repeat([]string{`{}`}, 50)...) // of type echo, which needs one CPU
 	var all sync.WaitGroup
 	for _, id := range rows {
 		all.Go(func() { job{s, t, id}.ends(true, ran(app.CauseDone)) })

@@ -1,11 +1,11 @@
-// Package result turns what a program left into the result of its job. It
-// brings the attempt's directory home if the task ran on other machines, makes
-// the output directory the result, resolves links within it, removes what can't
-// be kept and says why, lists the files and makes all of it durable. It knows directories and files, but no service
-// and no executor.
+// Package result turns a program's output into the result of its job. It copies the
+// attempt's directory back if the task ran on other machines, makes the output directory
+// the result, resolves links within it, removes whatever can't be kept and records why,
+// lists the files, and makes everything durable. It works on directories and files only,
+// without access to services or executors.
 //
-// Whatever a program leaves is hostile: links that lead anywhere, names of any
-// bytes, modes that lock the service out, sparse files of any size.
+// All output of a program is untrusted: links can lead anywhere, names can contain any
+// bytes, modes can lock the service out, sparse files can have any size.
 package result
 
 import (
@@ -27,61 +27,62 @@ import (
 	"molrun/app/task"
 )
 
-// Names in a job's directory, beside those of its attempts.
+// Names in a job's directory, next to the attempt directories.
 const (
 	resultDir    = "result"
 	recordFile   = "job.json"
 	manifestFile = "manifest.json"
 )
 
-// logName is what clients call the log among a job's files.
+// logName is the public name of the log among a job's files.
 const logName = "log.txt"
 
-// Manifests reads and writes the lists of jobs' files. A manifest is written
-// once, when everything that it lists is durable.
+// Manifests reads and writes the lists of jobs' files. A manifest is written once, when
+// everything it lists is durable.
 type Manifests interface {
 	Manifest(id app.JobID) (*app.Manifest, error)
 	WriteManifest(id app.JobID, m *app.Manifest) error
-	PutManifest(id app.JobID, m *app.Manifest) error // the same, and the caller syncs the disk
+	PutManifest(id app.JobID, m *app.Manifest) error // like WriteManifest, but the caller syncs the disk
 }
 
-// InvalidOutputError says why a result can't be kept, in words for the job's user.
+// InvalidOutputError explains to the job's user why a result can't be kept.
 type InvalidOutputError string
 
 func (u InvalidOutputError) Error() string { return string(u) }
 
-// MissingOutputError says what is missing of a result, in words for the job's user.
+// MissingOutputError tells the job's user which output is missing.
 type MissingOutputError string
 
 func (l MissingOutputError) Error() string { return string(l) }
 
-// Collection makes the result of a job whose program is done. Each step finds
-// out by itself what was done before: if a collection is interrupted, another
-// one continues and comes to the same end.
+// Collection creates the result of a job whose program has finished. Each step detects
+// what was already done: if a collection is interrupted, another one continues and
+// reaches the same end state.
 type Collection struct {
 	Job       app.JobID
 	Dir       string          // the job's directory
-	Attempt   int             // the one that is done
-	Outcome   *app.Outcome    // of that attempt
-	Ran       string          // where that attempt ran; "": where it is
+	Attempt   int             // number of the finished attempt
+	Outcome   *app.Outcome    // outcome of that attempt
+	Ran       string          // where that attempt ran; "" means in Dir
 	Algorithm *algorithm.File // nil if it can't be read; then there are no metrics
-	Warnings  []string        // of its programs
-	MaxFiles  int             // files and directories that a result may have
+	Warnings  []string        // warnings of its programs
+	MaxFiles  int             // maximum number of files and directories in a result
 	Manifests Manifests
 	Record    func(app.Ending) (app.Record, error) // the job's final record
-	Unsynced  bool                                 // nothing is made durable: the caller syncs the disk before it records the end
+	Unsynced  bool                                 // do not sync: the caller syncs the disk before recording the end
 	Check     func() error                         // an error interrupts the collection
 	Log       zerolog.Logger
 
 	digester *digester
-	files    []string // of the result, by path below resultDir
+	files    []string // files of the result, as paths below resultDir
 	left     app.LeftOut
 	manifest app.Manifest
 	ending   app.Ending
 }
 
-// Collect collects the result and returns the ending to record. The error is Unfit
-// if the result can't be kept, and Lacking if it is not all there.
+// Collect collects the result and returns the ending to record. The error is
+// InvalidOutputError if the result can't be kept, and MissingOutputError if it is
+// incomplete.
 func (c *Collection) Collect() (app.Ending, error) {
 	for _, s := range c.steps() {
 		if err := c.Check(); err != nil {
@@ -99,8 +100,8 @@ type step struct {
 	do   func() error
 }
 
-// steps lists what to do, in order. Once there is a manifest the result is
-// complete, and only the rest is done again.
+// steps returns the steps to do, in order. Once there is a manifest the result is
+// complete, and only the remaining steps are repeated.
 func (c *Collection) steps() []step {
 	steps := []step{
 		{"keep the output directory", c.keepOutput},
@@ -122,7 +123,7 @@ func (c *Collection) attemptDir() string { return filepath.Join(c.Dir, strconv.I
 
 func (c *Collection) resultDir() string { return filepath.Join(c.Dir, resultDir) }
 
-// keepOutput renames the program's output directory to be the result.
+// keepOutput renames the program's output directory to the result directory.
 func (c *Collection) keepOutput() error {
 	if kept, err := openDir(c.resultDir()); kept || err != nil {
 		return err
@@ -138,15 +139,15 @@ func (c *Collection) keepOutput() error {
 	return os.Rename(out, c.resultDir())
 }
 
-// openOutput returns the output directory of an attempt, "" if there is none. Anything else
-// in its place is Unfit.
+// openOutput returns the output directory of an attempt, or "" if there is none. Anything
+// else at its path is an InvalidOutputError.
 func openOutput(attemptDir string) (string, error) {
 	work := filepath.Join(attemptDir, task.WorkDir)
 	out := filepath.Join(work, task.OutDir)
 	for _, dir := range []string{attemptDir, work, out} {
 		if found, err := openDir(dir); !found || err != nil {
 			if info, absent := os.Lstat(out); dir == out && absent == nil && !info.IsDir() {
-				return "", InvalidOutputError(fmt.Sprintf("The program replaced its output folder {out} by %s. Let it write its files into that folder.", kindOf(info.Mode())))
+				return "", InvalidOutputError(fmt.Sprintf("The program replaced its output folder {out} with %s. It must write its files into that folder.", kindOf(info.Mode())))
 			}
 			return "", err
 		}
@@ -154,9 +155,9 @@ func openOutput(attemptDir string) (string, error) {
 	return out, nil
 }
 
-// openDir makes a directory usable, regardless of the mode that its program set, and
-// reports whether there is one. An error is not taken for absence: a faulty
-// disk must not make a result empty.
+// openDir makes a directory accessible, regardless of the mode that the program set, and
+// reports whether it exists. An I/O error does not count as absence: a faulty disk must
+// not make a result empty.
 func openDir(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,7 +169,8 @@ func openDir(path string) (bool, error) {
 	return true, os.Chmod(path, 0o700)
 }
 
-// readFiles reads every file once for its size and digests and makes it durable.
+// readFiles reads every file once for its size and digests, and makes it durable unless
+// Unsynced is set.
 func (c *Collection) readFiles() error {
 	log, err := os.OpenFile(filepath.Join(c.attemptDir(), task.LogFile), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -187,7 +189,7 @@ func (c *Collection) readFiles() error {
 	return c.addFile(logName, filepath.Join(strconv.Itoa(c.Attempt), task.LogFile))
 }
 
-// lookForOutputs refuses a result without the outputs that the algorithm's file requires.
+// lookForOutputs rejects a result without the outputs that the algorithm file requires.
 func (c *Collection) lookForOutputs() error {
 	if c.Algorithm == nil {
 		return nil
@@ -215,9 +217,10 @@ func (c *Collection) addFile(name, path string) error {
 	return nil
 }
 
-// publicNames returns what clients call the files of a result: their paths, except for those
-// that have a name of the service's own files, or are in a folder of such a name. Not all
-// systems on which archives are unpacked distinguish JOB.JSON from job.json.
+// publicNames returns the names of a result's files for clients: their paths, except for
+// files that have the name of one of the service's own files, or are in a folder of that
+// name. Case is ignored, because not all systems on which archives are unpacked
+// distinguish JOB.JSON from job.json.
 func publicNames(files []string) []string {
 	names := slices.Clone(files)
 	moved := map[string]string{}
@@ -227,16 +230,16 @@ func publicNames(files []string) []string {
 			continue
 		}
 		if moved[top] == "" {
-			moved[top] = below(files, top)
+			moved[top] = moveBelowOutput(files, top)
 		}
 		names[i] = moved[top] + strings.TrimPrefix(f, top)
 	}
 	return names
 }
 
-// below puts name into the directory output, or if the program itself has a
-// file of either name into output~2 and so on.
-func below(files []string, name string) string {
+// moveBelowOutput puts name into the directory output, or output~2 and so on if the program itself
+// has a file of that name there.
+func moveBelowOutput(files []string, name string) string {
 	taken := func(dir string) bool {
 		return slices.ContainsFunc(files, func(f string) bool {
 			return f == dir || f == dir+"/"+name || strings.HasPrefix(f, dir+"/"+name+"/")
@@ -249,7 +252,7 @@ func below(files []string, name string) string {
 	return dir + "/" + name
 }
 
-// summarize fills in what the job's record will say about the result.
+// summarize fills in the ending's information about the result.
 func (c *Collection) summarize() error {
 	c.ending = app.Ending{Outcome: c.Outcome, LeftOut: c.leftOut(), Warnings: c.Warnings}
 	for _, f := range c.manifest.Files {
@@ -272,7 +275,7 @@ func (c *Collection) summarize() error {
 	return root.Close()
 }
 
-// writeRecord puts the job's final record beside the result.
+// writeRecord writes the job's final record next to the result.
 func (c *Collection) writeRecord() error {
 	record, err := c.Record(c.ending)
 	if err != nil {
@@ -292,7 +295,7 @@ func (c *Collection) writeRecord() error {
 	return c.addFile(recordFile, recordFile)
 }
 
-// writeManifest makes the names of all files durable, then the list of them.
+// writeManifest makes the names of all files durable, then writes the list of them.
 func (c *Collection) writeManifest() error {
 	slices.SortFunc(c.manifest.Files, func(a, b app.ManifestFile) int { return strings.Compare(a.Name, b.Name) })
 	if c.Unsynced {
@@ -304,8 +307,8 @@ func (c *Collection) writeManifest() error {
 	return c.Manifests.WriteManifest(c.Job, &c.manifest)
 }
 
-// syncDirs syncs the directories that hold names of files in the manifest, and
-// the one that holds the job's. The job's own was synced with the record.
+// syncDirs syncs the directories that contain files of the manifest, and the parent of
+// the job's directory. The job's directory itself was synced with the record.
 func (c *Collection) syncDirs() (err error) {
 	jobs, err := os.OpenRoot(filepath.Dir(c.Dir))
 	if err != nil {
@@ -327,8 +330,8 @@ func (c *Collection) syncDirs() (err error) {
 	return nil
 }
 
-// removeWork removes the work directories of all attempts, and temporary files of
-// a record or manifest that a crash has left.
+// removeWork removes the work directories of all attempts, and temporary files of a
+// record or manifest left by a crash.
 func (c *Collection) removeWork() error {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
@@ -355,8 +358,8 @@ func RemoveWork(attemptDir string) error {
 	return RemoveTree(filepath.Join(attemptDir, task.WorkDir))
 }
 
-// ReturnOutput makes a result that can't be kept the output directory again, where
-// retained work directories are looked after.
+// ReturnOutput moves a result that can't be kept back to the output directory, where it
+// is subject to the retention of work directories.
 func ReturnOutput(attemptDir string) error {
 	result := filepath.Join(filepath.Dir(attemptDir), resultDir)
 	out := filepath.Join(attemptDir, task.WorkDir, task.OutDir)
@@ -366,7 +369,7 @@ func ReturnOutput(attemptDir string) error {
 	return os.Rename(result, out)
 }
 
-// Discard removes what an earlier attempt had begun to collect.
+// Discard removes an earlier attempt's unfinished collection.
 func Discard(jobDir string) error {
 	return errors.Join(
 		os.RemoveAll(filepath.Join(jobDir, manifestFile)),

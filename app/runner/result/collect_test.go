@@ -27,7 +27,7 @@ import (
 	"molrun/blobs/link"
 )
 
-// site is a job's directory with an attempt that is done.
+// site is a job's directory with a finished attempt.
 type site struct {
 	t     *testing.T
 	files *blobs.Dir
@@ -87,7 +87,7 @@ func (s *site) result() map[string]string {
 	return fixture.ReadResult(s.t, s.dir, m)
 }
 
-// plainAlgorithm has only a program, so its metrics are in metrics.json.
+// plainAlgorithm declares only a program, so its metrics come from metrics.json.
 func plainAlgorithm(t testing.TB) *algorithm.File {
 	t.Helper()
 	a, mistakes := algorithm.Parse("sim.toml", []byte("format = 1\ntype = \"sim\"\nversion = \"1\"\ntitle = \"Pretend\"\ncommand = [\"true\"]\n"))
@@ -97,7 +97,7 @@ func plainAlgorithm(t testing.TB) *algorithm.File {
 	return a
 }
 
-// leftOut is what the log says of these paths.
+// leftOut returns the log text for these paths.
 func leftOut(lines ...string) string {
 	return "molrun: left out of the result:\n  " + strings.Join(lines, "\n  ") + "\n"
 }
@@ -106,7 +106,7 @@ func TestCollect(t *testing.T) {
 	tests := []struct {
 		name  string
 		leave func(s *site)
-		want  map[string]string // without job.json
+		want  map[string]string // in addition to job.json
 		bytes int64
 	}{
 		{"nothing", func(*site) {}, map[string]string{"log.txt": ""}, 0},
@@ -125,7 +125,7 @@ func TestCollect(t *testing.T) {
 			must.OK(s.t, os.Symlink("../../../..", s.out("up")))
 			must.OK(s.t, os.Symlink("real", s.out("alias")))
 			must.OK(s.t, os.Link(s.out("real"), s.out("hard")))
-		}, map[string]string{"real": "x", "alias": "x", "hard": "x", "log.txt": leftOut("absolute: "+linkAway, "up: "+linkAway)}, 3},
+		}, map[string]string{"real": "x", "alias": "x", "hard": "x", "log.txt": leftOut("absolute: "+linkOutside, "up: "+linkOutside)}, 3},
 		{"devices", func(s *site) {
 			must.OK(s.t, syscall.Mkfifo(s.out("metrics.json"), 0o600))
 			s.write("d/ok", "1")
@@ -214,8 +214,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// unprivileged makes the test's goroutine an ordinary user, for whom permissions
-// count, and the owner of dir.
+// unprivileged makes the test's goroutine an ordinary user, for whom permissions are
+// enforced, and the owner of dir.
 func unprivileged(t *testing.T, dir string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -226,7 +226,7 @@ func unprivileged(t *testing.T, dir string) {
 	must.OK(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, nobody, nobody))
 	}))
-	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread exits with the goroutine
 	must.OK(t, syscall.Setfsuid(nobody))
 	t.Cleanup(func() { must.OK(t, syscall.Setfsuid(0)) })
 }
@@ -252,8 +252,8 @@ func TestCollectOpensWhatTheProgramClosed(t *testing.T) {
 	}
 }
 
-// TestCollectContinuesAfterAnInterruption ends a collection after each step and
-// lets another one do the rest.
+// TestCollectContinuesAfterAnInterruption interrupts a collection after each step and
+// lets another one finish.
 func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 	leave := func(s *site) {
 		s.write("metrics.json", `{"rg":1}`)
@@ -263,7 +263,7 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 		must.OK(t, os.Symlink("a\xff", s.out("alias")))
 		s.write("d/f", "f")
 		must.OK(t, os.Symlink("d", s.out("latest")))
-		must.OK(t, os.MkdirAll(filepath.Join(s.dir, "0", task.WorkDir), 0o700)) // of a lost attempt
+		must.OK(t, os.MkdirAll(filepath.Join(s.dir, "0", task.WorkDir), 0o700)) // work directory of a lost attempt
 	}
 	whole := newSite(t, 1)
 	leave(whole)
@@ -280,7 +280,7 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 		}
 		must.OK(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".new"), []byte(`{"jo`), 0o600))
 		must.OK(t, os.WriteFile(filepath.Join(s.dir, "."+recordFile+".cut"), []byte(`{"jo`), 0o600))
-		for again := range 2 { // the second time everything is done already
+		for again := range 2 { // the second time everything is already done
 			c := s.collection()
 			if again == 1 {
 				c.Record = func(app.Ending) (app.Record, error) {
@@ -306,7 +306,7 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 	}
 }
 
-// A manifest that names a file whose folder could not be synced might outlive it.
+// Otherwise a manifest could outlive a crash that loses the name of a listed file.
 func TestManifestIsWrittenOnlyOnceAllNamesAreDurable(t *testing.T) {
 	s := newSite(t, 1)
 	must.OK(t, os.MkdirAll(filepath.Join(s.dir, resultDir), 0o700))
@@ -326,7 +326,7 @@ func TestCollectStopsWhenCheckFails(t *testing.T) {
 	c := s.collection()
 	looks := 0
 	c.Check = func() error {
-		if looks++; looks == 4 { // within the file
+		if looks++; looks == 4 { // in the middle of the file
 			return context.Canceled
 		}
 		return nil
@@ -348,7 +348,7 @@ func bindSocket(path string) error {
 	if err != nil {
 		return err
 	}
-	// The name of a socket has to be short, so it is bound from its own directory.
+	// The path of a socket must be short, so it is bound from its own directory.
 	defer os.Chdir(dir)
 	return errors.Join(os.Chdir(filepath.Dir(path)), syscall.Bind(fd, &syscall.SockaddrUnix{Name: filepath.Base(path)}), syscall.Close(fd))
 }

@@ -13,10 +13,10 @@ import (
 	"molrun/app"
 )
 
-// digester reads files for their digests.
+// digester computes the digests of files.
 type digester struct {
 	check  func() error
-	sync   bool // make content durable
+	sync   bool // sync content to disk
 	crc    hash.Hash32
 	sha    hash.Hash
 	buffer []byte
@@ -26,10 +26,11 @@ func newDigester(check func() error, sync bool) *digester {
 	return &digester{check, sync, crc32.NewIEEE(), sha256.New(), nil}
 }
 
-// largestBuffer is how much is read at once, of large files.
+// largestBuffer is the read size for large files.
 const largestBuffer = 256 << 10
 
-// file reads a file to its end, in one pass, and makes its content durable.
+// file reads a file to its end in one pass, and makes its content durable if d.sync is
+// set.
 func (d *digester) file(path string) (m app.ManifestFile, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// A copy that was not made durable counts during the boot that has made it. After another one
-// it is made again, and what was collected of it is forgotten, as long as there is something
-// to copy.
+// A copy that was not made durable is valid only during the boot in which it was made.
+// After a reboot the copy and the files collected from it are discarded and made again,
+// as long as the source exists.
 func TestCopyOfAnEarlierBootIsMadeAgain(t *testing.T) {
 	shared, job := t.TempDir(), t.TempDir()
 	must.Write(t, filepath.Join(shared, task.LogFile), "log")
@@ -25,7 +25,8 @@ func TestCopyOfAnEarlierBootIsMadeAgain(t *testing.T) {
 		r := Remote{Dir: shared, Home: home, MaxFiles: 10, Log: zerolog.Nop(), Boot: boot}
 		must.OK(t, r.Fetch(&app.Outcome{OutputFiles: 1, OutputBytes: 5}, goOn))
 	}
-	// collected is what a crash may leave of a result: its names, and no content.
+	// collected simulates the result that a crash can leave: the file names without
+	// content.
 	collected := func() string {
 		t.Helper()
 		must.OK(t, os.Rename(filepath.Join(home, task.WorkDir, task.OutDir), filepath.Join(job, resultDir)))
@@ -53,6 +54,6 @@ func TestCopyOfAnEarlierBootIsMadeAgain(t *testing.T) {
 	must.OK(t, os.RemoveAll(shared))
 	fetch("a third boot")
 	if !IsDir(home) || !IsDir(filepath.Join(job, resultDir)) {
-		t.Error("what can't be copied again was removed")
+		t.Error("files that can't be copied again were removed")
 	}
 }

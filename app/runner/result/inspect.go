@@ -21,23 +21,21 @@ import (
 )
 
 const (
-	maxDepth = 64   // of directories in a result
+	maxDepth = 64   // nesting of directories in a result
 	maxPath  = 4032 // bytes of a file's path in a result; 64 less than the system's limit
-	maxName  = 255  // bytes of one name, as file systems have it
+	maxName  = 255  // bytes of a file name; the limit of common file systems
 
-	// maxHoles is how much of a result may be holes of sparse files. They need
-	// no disk space, but every byte is read for the digests and sent with every
-	// download.
+	// maxHoles limits the total size of holes in sparse files. Holes need no disk space,
+	// but every byte is read for the digests and sent with every download.
 	maxHoles = 16 << 30
-	// fewHoles are not worth a look.
+	// fewHoles is the size below which holes are not checked.
 	fewHoles = 64 << 10
 
-	tooMany      = "The program left more than %d files and folders; let it write fewer, or pack them."
-	tooManyHoles = "The program left files with more than %s of holes (sparse files); let it write only what they hold."
+	tooMany      = "The program wrote more than %d files and folders; write fewer, or pack them into an archive."
+	tooManyHoles = "The program wrote sparse files with more than %s of holes; write only the data."
 )
 
-// inspect finds the files of the result, and removes from it everything that is not a
-// file of its own.
+// inspect finds the files of the result, and removes everything else from it.
 func (c *Collection) inspect() error {
 	root, err := os.OpenRoot(c.resultDir())
 	if err != nil {
@@ -62,28 +60,28 @@ func (c *Collection) inspect() error {
 	return i.remove()
 }
 
-// inspection walks a result. It finds the files, the links, and what is neither file nor
-// directory, and renames what has a name that can't stand in an archive.
+// inspection walks a result. It finds files, links, and special files, and renames
+// entries whose names are not safe in an archive.
 type inspection struct {
 	root  *os.Root
 	limit int
 
 	entries int
 	files   []string
-	links   []string          // symbolic ones
-	renamed map[string]string // what the program called otherwise, for its links
-	linked  map[inode]*linked // files that have several names
+	links   []string          // symbolic links
+	renamed map[string]string // new paths by original path, to resolve links
+	linked  map[inode]*linked // files with several names
 	holes   int64             // bytes
 	left    map[string]string // reasons by path
 }
 
 func (i *inspection) dir(dir string, depth int) error {
 	if depth > maxDepth {
-		return InvalidOutputError(fmt.Sprintf("The program left folders within folders, more than %d deep.", maxDepth))
+		return InvalidOutputError(fmt.Sprintf("The program's folders are nested more than %d levels deep.", maxDepth))
 	}
 	entries, err := i.readDir(dir)
 	if errors.Is(err, fs.ErrPermission) {
-		i.leave(dir, unreadable)
+		i.leaveOut(dir, unreadable)
 		return nil
 	}
 	if err != nil {
@@ -101,8 +99,8 @@ func (i *inspection) dir(dir string, depth int) error {
 	return nil
 }
 
-// readDir lists a directory in pieces, so that one with millions of names is
-// refused before all of them are in memory.
+// readDir lists a directory in chunks, so that one with millions of entries is rejected
+// before all of them are in memory.
 func (i *inspection) readDir(dir string) ([]fs.DirEntry, error) {
 	f, err := i.root.Open(dir)
 	if err != nil {
@@ -128,9 +126,9 @@ func (i *inspection) entry(dir string, e fs.DirEntry, names map[string]bool, dep
 	path := filepath.Join(dir, e.Name())
 	switch {
 	case len(path) > maxPath:
-		return InvalidOutputError(fmt.Sprintf("The program left files whose paths are longer than %d bytes.", maxPath))
+		return InvalidOutputError(fmt.Sprintf("The program wrote files with paths longer than %d bytes.", maxPath))
 	case !e.IsDir() && !e.Type().IsRegular() && e.Type() != fs.ModeSymlink:
-		i.leave(path, kindOf(e.Type()))
+		i.leaveOut(path, kindOf(e.Type()))
 		return nil
 	}
 	path, err := i.rename(dir, e.Name(), names)
@@ -152,24 +150,25 @@ func (i *inspection) entry(dir string, e fs.DirEntry, names map[string]bool, dep
 		return nil
 	}
 	if i.addLinked(path, info) {
-		return nil // not touched before it is known whose it is
+		return nil // not touched until its owner is known
 	}
 	return i.accept(path, info)
 }
 
-// leave notes what can't be part of the result.
-func (i *inspection) leave(path, reason string) {
+// leaveOut records an entry that can't be part of the result.
+func (i *inspection) leaveOut(path, reason string) {
 	if i.left == nil {
 		i.left = map[string]string{}
 	}
 	i.left[path] = reason
 }
 
-// remove removes what can't be part of the result, once it is noted durably.
+// remove removes the entries that can't be part of the result, after these have been
+// recorded durably.
 func (i *inspection) remove() error {
 	for path, reason := range i.left {
 		if reason == unreadable {
-			continue // perhaps a folder with files
+			continue // may be a folder with files
 		}
 		if err := i.root.Remove(path); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
@@ -178,7 +177,7 @@ func (i *inspection) remove() error {
 	return nil
 }
 
-// rename gives an entry a name that means the same everywhere, if it has none.
+// rename gives an entry a portable name unless it has one.
 func (i *inspection) rename(dir, name string, names map[string]bool) (string, error) {
 	safe := safeName(name)
 	if safe == name {
@@ -199,7 +198,7 @@ func (i *inspection) rename(dir, name string, names map[string]bool) (string, er
 
 // safeName returns the name under which a file is kept, in Unicode normal form C. Bytes
 // that are not UTF-8, control characters and backslashes are written as %XX; a name that
-// gets too long by that is cut.
+// becomes too long is truncated.
 func safeName(name string) string {
 	var b strings.Builder
 	for rest := norm.NFC.String(name); rest != ""; {
@@ -217,19 +216,19 @@ func safeName(name string) string {
 	if safe == name || len(safe) <= maxName-8 {
 		return safe
 	}
-	cut := maxName - 8 // leaves space for ~N
+	cut := maxName - 8 // leaveOut space for ~N
 	for !utf8.RuneStart(safe[cut]) {
 		cut--
 	}
 	return safe[:cut]
 }
 
-// inode identifies a file, regardless of its names.
+// inode identifies a file independently of its names.
 type inode struct{ device, number uint64 }
 
 // linked is a file of the result that has several names.
 type linked struct {
-	links, found uint64 // names that there are, and those seen
+	links, found uint64 // number of existing names, and of those seen
 	info         fs.FileInfo
 	paths        []string // in the result
 }
@@ -242,8 +241,7 @@ func linkCount(info fs.FileInfo) (id inode, links uint64) {
 	return inode{uint64(s.Dev), s.Ino}, uint64(s.Nlink)
 }
 
-// addLinked notes a file that has other names as well, and reports whether it
-// has.
+// addLinked records a file that has several names, and reports whether it does.
 func (i *inspection) addLinked(path string, info fs.FileInfo) bool {
 	id, links := linkCount(info)
 	if links < 2 {
@@ -262,11 +260,11 @@ func (i *inspection) addLinked(path string, info fs.FileInfo) bool {
 	return true
 }
 
-// resolveHardLinks accepts files with several names that are the program's own. It
-// removes from the result those with a name outside of it and of the work
-// directory, which will be removed. Such a file belongs to another user: the
-// program may have had no right to read it, and its owner can change it. A sandbox
-// lets programs link their own files only.
+// resolveHardLinks accepts files with several names if these are the program's own. It
+// removes from the result those that also have a name outside the result and the work
+// directory, which will be removed. Such a file may belong to another user: the program
+// might have had no right to read it, and its owner can change it. In a sandbox, programs
+// can link only their own files.
 func (i *inspection) resolveHardLinks(work string) error {
 	if len(i.linked) == 0 {
 		return nil
@@ -275,7 +273,7 @@ func (i *inspection) resolveHardLinks(work string) error {
 	for _, l := range i.linked {
 		for _, path := range l.paths {
 			if l.found != l.links {
-				i.leave(path, "a hard link to a file outside of the output folder")
+				i.leaveOut(path, "a hard link to a file outside the output folder")
 			} else if err := i.accept(path, l.info); err != nil {
 				return err
 			}
@@ -284,8 +282,9 @@ func (i *inspection) resolveHardLinks(work string) error {
 	return nil
 }
 
-// countBelow counts further names of linked files below a directory. It looks at
-// no more than so many entries; a name that it does not see counts as foreign.
+// countBelow counts further names of linked files below a directory. It visits at most
+// the given number of entries and returns the unused rest; names it does not see count as
+// foreign.
 func (i *inspection) countBelow(dir string, entries int) (left int) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -312,7 +311,7 @@ func (i *inspection) countBelow(dir string, entries int) (left int) {
 	return entries
 }
 
-// makeReadable lets the service read the entry, if it is its own.
+// makeReadable makes an entry readable for the service, if the service owns it.
 func (i *inspection) makeReadable(path string, info fs.FileInfo) error {
 	want := fs.FileMode(0o600)
 	if info.IsDir() {
@@ -327,7 +326,8 @@ func (i *inspection) makeReadable(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// readable reports whether a file can be read. A container may have left files of other users.
+// readable reports whether a file can be read. A container may have left files owned by
+// other users.
 func (i *inspection) readable(path string, info fs.FileInfo) (bool, error) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) == os.Geteuid() {
 		return true, nil
@@ -342,14 +342,13 @@ func (i *inspection) readable(path string, info fs.FileInfo) (bool, error) {
 	return true, f.Close()
 }
 
-// accept makes a file part of the result, unless the result's files are mostly
-// holes.
+// accept adds a file to the result, unless the result contains too many holes.
 func (i *inspection) accept(path string, info fs.FileInfo) error {
 	if err := i.makeReadable(path, info); err != nil {
 		return err
 	}
 	if ok, err := i.readable(path, info); !ok || err != nil {
-		i.leave(path, unreadable)
+		i.leaveOut(path, unreadable)
 		return err
 	}
 	i.files = append(i.files, path)
@@ -361,7 +360,7 @@ func (i *inspection) accept(path string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	// The number of blocks does not decide it: some file systems compress data.
+	// The number of blocks is not conclusive: some file systems compress data.
 	holes, err := holesOf(f, info.Size())
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
@@ -372,7 +371,7 @@ func (i *inspection) accept(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// holesOf returns how many bytes of a file were never written.
+// holesOf returns the size of the holes in a file.
 func holesOf(f *os.File, size int64) (holes int64, err error) {
 	const seekData, seekHole = 3, 4 // of lseek(2)
 	for at := int64(0); at < size; {

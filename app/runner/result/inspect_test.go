@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// Without a sandbox, a program can link files that are not its own into its output
+// Without a sandbox, a program can hard-link files that it does not own into its output
 // directory.
 func TestFilesWithNamesElsewhereAreNotCollected(t *testing.T) {
 	s := newSite(t, 1)
@@ -64,12 +64,12 @@ func TestInvalidResults(t *testing.T) {
 			}
 		}, "more than 100 files"},
 		{"holes", func(s *site) {
-			for i := range 3 { // each of which could be kept
+			for i := range 3 { // each could be kept alone
 				s.write(fmt.Sprint(i), "begin")
 				must.OK(s.t, os.Truncate(s.out(fmt.Sprint(i)), maxHoles/2))
 			}
 		}, "more than 16.0 GiB of holes"},
-		{"depth", func(s *site) { s.write(strings.Repeat("d/", maxDepth+1)+"x", "") }, "64 deep"},
+		{"depth", func(s *site) { s.write(strings.Repeat("d/", maxDepth+1)+"x", "") }, "64 levels deep"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func FuzzSafeName(f *testing.F) {
 	})
 }
 
-// TestHolesAreCountedExactly makes a file whose holes are as large as they may be,
-// then larger by a byte.
+// TestHolesAreCountedExactly creates a file whose holes have exactly the maximum size,
+// then one byte more.
 func TestHolesAreCountedExactly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sparse")

@@ -17,18 +17,18 @@ import (
 	"molrun/app/base/durable"
 )
 
-// leftOutFile, in the attempt's directory, says what is left out of the result. It is
+// leftOutFile, in the attempt's directory, records what is left out of the result. It is
 // written before anything is removed.
 const leftOutFile = "left-out.json"
 
 const (
-	shownPaths = 20  // of what is left out
-	shownBytes = 300 // of each of these paths
+	shownPaths = 20  // maximum number of listed paths
+	shownBytes = 300 // maximum length of each
 )
 
 const unreadable = "not readable by the service: it belongs to another user"
 
-// shownPath is a path that a program made, fit to be shown.
+// shownPath returns a program's path in a form that is safe to display.
 func shownPath(path string) string {
 	names := strings.Split(path, "/")
 	for i := range names {
@@ -41,7 +41,7 @@ func shownPath(path string) string {
 	return path
 }
 
-// kindOf names what is neither file nor folder.
+// kindOf names an entry that is not a folder.
 func kindOf(mode fs.FileMode) string {
 	switch mode.Type() {
 	case 0:
@@ -56,8 +56,8 @@ func kindOf(mode fs.FileMode) string {
 	return "a device"
 }
 
-// keepLeftOut notes what is left out, unless a collection that was interrupted has: what it
-// had found may be removed.
+// keepLeftOut records what is left out, unless an interrupted collection already has:
+// what that had found may have been removed.
 func (c *Collection) keepLeftOut(found map[string]string) error {
 	if err := c.readLeftOut(); err != nil || c.left.Count > 0 || len(found) == 0 {
 		return err
@@ -79,7 +79,7 @@ func (c *Collection) keepLeftOut(found map[string]string) error {
 	return errors.Join(durable.Replace(attempt, leftOutFile, data), attempt.Close())
 }
 
-// readLeftOut reads what an earlier collection left out.
+// readLeftOut reads the list of an earlier collection.
 func (c *Collection) readLeftOut() error {
 	f, err := os.OpenFile(filepath.Join(c.attemptDir(), leftOutFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
@@ -90,13 +90,13 @@ func (c *Collection) readLeftOut() error {
 	}
 	defer f.Close()
 	var left app.LeftOut
-	if json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&left) == nil { // else the service did not write it
+	if json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&left) == nil { // otherwise the service did not write it
 		c.left = left
 	}
 	return nil
 }
 
-// leftOut returns what the record says of it.
+// leftOut returns the list for the record, or nil if nothing is left out.
 func (c *Collection) leftOut() *app.LeftOut {
 	if c.left.Count == 0 {
 		return nil
@@ -104,7 +104,7 @@ func (c *Collection) leftOut() *app.LeftOut {
 	return &c.left
 }
 
-// logLeftOut ends the log with what is left out, unless it ends so already.
+// logLeftOut appends what is left out to the log, unless the log already ends with it.
 func logLeftOut(log *os.File, left app.LeftOut) error {
 	if left.Count == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"molrun/app/task"
 )
 
-// stagingDir, in the job's directory, is where what replaces links is made.
+// stagingDir, in the job's directory, is where replacements of links are prepared.
 const stagingDir = "links"
 
 // maxLinks bounds the length of a chain of links.
@@ -20,14 +20,14 @@ const maxLinks = 40
 
 // Reasons why a link is left out.
 const (
-	linkGone  = "a link to a file that is not there"
-	linkAway  = "a link that leads out of the output folder"
-	linkLoop  = "a link that leads to itself, or to a folder that it is in"
-	linkLarge = "a link to a folder with too many files or levels to copy"
+	linkMissing = "a link to a missing file"
+	linkOutside = "a link out of the output folder"
+	linkLoop    = "a link to itself or to a parent folder"
+	linkLarge   = "a link to a folder with too many files or levels to copy"
 )
 
-// outputPaths are the names that a program had for its output folder, for links with
-// absolute paths.
+// outputPaths returns the absolute paths under which a program saw its output folder, to
+// resolve absolute links.
 func outputPaths(attemptDir string) []string {
 	work := filepath.Join(attemptDir, task.WorkDir)
 	paths := []string{filepath.Join(work, task.OutDir)}
@@ -37,16 +37,17 @@ func outputPaths(attemptDir string) []string {
 	return paths
 }
 
-// symlinks replaces links in a result by what they lead to within it: hard links, so
-// that nothing is stored twice.
+// symlinks replaces symbolic links in a result with hard links to their targets within
+// it, so that nothing is stored twice.
 type symlinks struct {
 	*inspection
-	job   *os.Root
-	outs  []string        // the result, as the program called it
-	known map[string]bool // files of the result
+	job      *os.Root
+	outPaths []string        // the program's paths of the result
+	known    map[string]bool // files of the result
 }
 
-// resolveSymlinks resolves the links that stay within the result, and drops the others.
+// resolveSymlinks resolves the links that stay within the result, and leaves out the
+// others.
 func (i *inspection) resolveSymlinks(jobDir string, outs []string) error {
 	if len(i.links) == 0 {
 		return nil
@@ -69,23 +70,23 @@ func (i *inspection) resolveSymlinks(jobDir string, outs []string) error {
 			return err
 		}
 		if why != "" {
-			i.leave(link, why)
+			i.leaveOut(link, why)
 		}
 	}
 	return errors.Join(s.replaceLinks(), job.RemoveAll(stagingDir))
 }
 
-// staged is where what replaces a link is made.
+// staged returns the path where the replacement of a link is prepared.
 func staged(n int) string { return filepath.Join(stagingDir, strconv.Itoa(n)) }
 
-// replaceLinks puts what was made in the place of its link.
+// replaceLinks moves the prepared replacements to their links' paths.
 func (s *symlinks) replaceLinks() error {
 	for n, link := range s.links {
 		if s.left[link] != "" {
 			continue
 		}
 		place := filepath.Join(resultDir, link)
-		if err := s.job.Remove(place); err != nil { // a folder can't replace it
+		if err := s.job.Remove(place); err != nil { // a folder can't be renamed over a link
 			return err
 		}
 		if err := s.job.Rename(staged(n), place); err != nil {
@@ -95,7 +96,7 @@ func (s *symlinks) replaceLinks() error {
 	return nil
 }
 
-// copyTarget copies the target of a link, or returns why it can't.
+// copyTarget copies the target of a link, or returns why it can't be copied.
 func (s *symlinks) copyTarget(link, to string) (why string, err error) {
 	target, why, err := s.target(link)
 	if why != "" || err != nil {
@@ -116,8 +117,9 @@ func (s *symlinks) copyTarget(link, to string) (why string, err error) {
 
 var errLarge = errors.New(linkLarge)
 
-// copy makes hard links to a file of the result, or to those of a folder, which are to be
-// at path, and returns the paths of these files. Within are the folders that it is in.
+// copy creates hard links to a file of the result, or to the files of a folder, whose
+// final location is path, and returns the paths of these files. within lists the folders
+// that contain it.
 func (s *symlinks) copy(from, path, to string, within []string) (files []string, err error) {
 	if s.entries++; s.entries > s.limit || len(path) > maxPath || len(within) > maxDepth {
 		return nil, errLarge
@@ -145,7 +147,7 @@ func (s *symlinks) copy(from, path, to string, within []string) (files []string,
 			}
 		}
 		if real == "" || !e.IsDir() && e.Type() != fs.ModeSymlink && !s.known[real] {
-			continue // named where it is
+			continue // listed under its own name
 		}
 		more, err := s.copy(real, filepath.Join(path, e.Name()), filepath.Join(to, e.Name()), within)
 		if err != nil {
@@ -165,16 +167,16 @@ func (s *symlinks) nested(link string, within []string) (string, error) {
 	return target, nil
 }
 
-// target follows a link to a file or folder of the result, or says why it leads to none.
+// target follows a link to a file or folder of the result, or returns why there is none.
 func (s *symlinks) target(link string) (path, why string, err error) {
-	out := s.outs[0]
+	out := s.outPaths[0]
 	at, rest := filepath.Join(out, filepath.Dir(link)), []string{filepath.Base(link)}
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
 		at, rest = filepath.Join(at, name), rest[1:]
 		inside, ok := s.inside(at)
 		if !ok || inside == "." {
-			continue // it may lead back
+			continue // a later element may lead back
 		}
 		if now := s.renamed[inside]; now != "" {
 			inside = now
@@ -182,14 +184,14 @@ func (s *symlinks) target(link string) (path, why string, err error) {
 		info, err := s.root.Lstat(inside)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), err == nil && s.isLeft(inside, info):
-			return "", linkGone, nil
+			return "", linkMissing, nil
 		case err != nil:
 			return "", "", err
 		}
 		at = filepath.Join(out, inside)
 		if info.Mode().Type() != fs.ModeSymlink {
 			if len(rest) > 0 && !info.IsDir() {
-				return "", linkGone, nil
+				return "", linkMissing, nil
 			}
 			continue
 		}
@@ -207,19 +209,19 @@ func (s *symlinks) target(link string) (path, why string, err error) {
 	}
 	path, ok := s.inside(at)
 	if !ok {
-		return "", linkAway, nil
+		return "", linkOutside, nil
 	}
 	return path, "", nil
 }
 
-// isLeft reports whether a file is excluded from the result.
+// isLeft reports whether a file is left out of the result.
 func (s *symlinks) isLeft(path string, info fs.FileInfo) bool {
 	return !info.IsDir() && info.Mode().Type() != fs.ModeSymlink && !s.known[path]
 }
 
-// inside returns a path within the result for one that the program had for it.
+// inside returns the path within the result for a path as the program saw it.
 func (s *symlinks) inside(path string) (string, bool) {
-	for _, out := range s.outs {
+	for _, out := range s.outPaths {
 		if rel, err := filepath.Rel(out, path); err == nil && filepath.IsLocal(rel) {
 			return rel, true
 		}

@@ -22,7 +22,7 @@ func TestLinksOfPrograms(t *testing.T) {
 	tests := []struct {
 		name  string
 		leave func(s *site)
-		want  map[string]string // beside model_1.pdb and run/a
+		want  map[string]string // in addition to model_1.pdb and run/a
 		left  []string
 	}{
 		{"to a file", func(s *site) { link(s, "best.pdb", "model_1.pdb") }, map[string]string{"best.pdb": "one"}, nil},
@@ -39,7 +39,7 @@ func TestLinksOfPrograms(t *testing.T) {
 			link(s, "run/best", "../model_1.pdb")
 			link(s, "run/gone", "nothing")
 			link(s, "run/whole", "..")
-		}, map[string]string{"copy/a": "a", "copy/best": "one", "run/best": "one"}, []string{"run/gone: " + linkGone, "run/whole: " + linkLoop}},
+		}, map[string]string{"copy/a": "a", "copy/best": "one", "run/best": "one"}, []string{"run/gone: " + linkMissing, "run/whole: " + linkLoop}},
 		{"of folders to each other", func(s *site) {
 			s.write("b/b", "b")
 			link(s, "run/to-b", "../b")
@@ -55,12 +55,12 @@ func TestLinksOfPrograms(t *testing.T) {
 			link(s, "input", "../in/x")
 			link(s, "etc", "/etc/passwd")
 			link(s, "sibling", s.out("")+"side/x")
-		}, nil, []string{"etc: " + linkAway, "input: " + linkAway, "sibling: " + linkAway}},
+		}, nil, []string{"etc: " + linkOutside, "input: " + linkOutside, "sibling: " + linkOutside}},
 		{"to what is left out", func(s *site) {
 			must.OK(s.t, bindSocket(s.out("socket")))
 			link(s, "to-socket", "socket")
 			link(s, "below-file", "model_1.pdb/x")
-		}, nil, []string{"below-file: " + linkGone, "socket: a socket", "to-socket: " + linkGone}},
+		}, nil, []string{"below-file: " + linkMissing, "socket: a socket", "to-socket: " + linkMissing}},
 		{"that would double the files without end", func(s *site) {
 			for i := range 8 {
 				link(s, fmt.Sprintf("d%d/x", i), fmt.Sprintf("../d%d", i+1))
@@ -130,7 +130,7 @@ func TestAnOutputFolderThatWasReplacedIsUnfit(t *testing.T) {
 		must.OK(t, errors.Join(os.Remove(out), replace(out)))
 		_, err := s.collection().Collect()
 		var unfit InvalidOutputError
-		if !errors.As(err, &unfit) || !strings.Contains(string(unfit), "replaced its output folder {out} by "+what) {
+		if !errors.As(err, &unfit) || !strings.Contains(string(unfit), "replaced its output folder {out} with "+what) {
 			t.Errorf("%s: %v", what, err)
 		}
 		r := &Remote{Dir: filepath.Join(s.dir, "1"), Home: filepath.Join(t.TempDir(), "2"), MaxFiles: 10}
@@ -142,7 +142,8 @@ func TestAnOutputFolderThatWasReplacedIsUnfit(t *testing.T) {
 	}
 }
 
-// What a task on another machine left is named, too, although only files are copied.
+// Special files of a task on another machine are listed too, although only files are
+// copied.
 func TestFetchedLinks(t *testing.T) {
 	s := newSite(t, 1)
 	s.write("run/a", "a")
@@ -162,10 +163,10 @@ func TestFetchedLinks(t *testing.T) {
 	if e.ResultBytes != 2 || home.result()["latest/a"] != "a" {
 		t.Errorf("%d bytes: %v", e.ResultBytes, home.result())
 	}
-	must.Equal(t, "left out", e.LeftOut, &app.LeftOut{Count: 2, Paths: []app.LeftOutPath{{Path: "etc", Reason: linkAway}, {Path: "socket", Reason: "a socket"}}})
+	must.Equal(t, "left out", e.LeftOut, &app.LeftOut{Count: 2, Paths: []app.LeftOutPath{{Path: "etc", Reason: linkOutside}, {Path: "socket", Reason: "a socket"}}})
 }
 
-// A container may leave files of other users.
+// A container can leave files owned by other users.
 func TestFilesOfOtherUsersAreNamed(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a file of another user")
@@ -184,7 +185,7 @@ func TestFilesOfOtherUsersAreNamed(t *testing.T) {
 	e, err := s.collection().Collect()
 	must.OK(t, err)
 	must.Equal(t, "left out", e.LeftOut, &app.LeftOut{Count: 3, Paths: []app.LeftOutPath{
-		{Path: "closed", Reason: unreadable}, {Path: "link", Reason: linkGone}, {Path: "theirs", Reason: unreadable},
+		{Path: "closed", Reason: unreadable}, {Path: "link", Reason: linkMissing}, {Path: "theirs", Reason: unreadable},
 	}})
 	must.Equal(t, "bytes", e.ResultBytes, 1)
 }

@@ -14,7 +14,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// IsDir reports whether path is a directory, and not a link to one.
+// IsDir reports whether path is a directory and not a link to one.
 func IsDir(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
@@ -25,13 +25,13 @@ type amount struct {
 	bytes int64
 }
 
-// survey counts what a program left before it is copied: what can't be kept
-// must not fill the disk.
+// survey counts a program's output before it is copied: output that can't be kept must
+// not fill the disk.
 func survey(dir string, maxFiles int, check func() error) (n amount, err error) {
-	entries, holes := -1, int64(0) // dir itself does not count
+	entries, holes := -1, int64(0) // do not count dir itself
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && errors.Is(err, fs.ErrPermission) {
-			return fs.SkipDir // copyTree opens it
+			return fs.SkipDir // copyTree makes it readable
 		}
 		if err != nil {
 			return err
@@ -59,8 +59,8 @@ func survey(dir string, maxFiles int, check func() error) (n amount, err error) 
 // copyPiece is the number of bytes copied between two calls of check.
 const copyPiece = 64 << 20
 
-// CopyFile copies a whole file: by sharing its blocks if the file system can,
-// within the kernel otherwise. An error of check ends it.
+// CopyFile copies a whole file: by sharing its blocks if the file system supports it,
+// otherwise within the kernel. An error of check aborts it.
 func CopyFile(to, from *os.File, check func() error) error {
 	if err := check(); err != nil {
 		return err
@@ -82,8 +82,8 @@ func CopyFile(to, from *os.File, check func() error) error {
 	}
 }
 
-// CopyOutput copies the output directory of an attempt, if it has one, into
-// another directory. A link in the attempt's place is not followed.
+// CopyOutput copies the output directory of an attempt, if there is one, into another
+// directory. It does not follow a link at the attempt's path.
 func CopyOutput(to, attemptDir string, check func() error) error {
 	from, err := openOutput(attemptDir)
 	if errors.As(err, new(InvalidOutputError)) {
@@ -95,9 +95,10 @@ func CopyOutput(to, attemptDir string, check func() error) error {
 	return copyTree(to, from, check)
 }
 
-// copyTree copies directories, regular files, and links as they are: a link that
-// a program left could lead anywhere. A pipe stands for anything else, so that the
-// result can name it. Names may be any bytes, and what the program has closed is opened.
+// copyTree copies directories, regular files, and links as they are: a program's link can
+// lead anywhere. A special file is replaced by a socket or pipe, so that the result can
+// name it. Names can contain any bytes, and directories that the program made
+// inaccessible are made accessible.
 func copyTree(to, from string, check func() error) error {
 	if _, err := openDir(from); err != nil {
 		return err
@@ -110,7 +111,7 @@ func copyTree(to, from string, check func() error) error {
 			switch {
 			case err != nil || path == ".":
 				return err
-			case d.IsDir(): // it is read when this has returned
+			case d.IsDir(): // WalkDir reads it after this returns
 				return errors.Join(source.Chmod(path, 0o700), target.Mkdir(path, 0o700))
 			case d.Type().IsRegular():
 				return copyBetween(target, source, path, check)
@@ -130,7 +131,7 @@ func copyLink(target, source *os.Root, path string) error {
 	return target.Symlink(to, path)
 }
 
-// makeSpecial makes a socket for a socket, and a pipe for anything else.
+// makeSpecial creates a socket for a socket, and a pipe for anything else.
 func makeSpecial(path string, mode fs.FileMode) error {
 	if mode == fs.ModeSocket {
 		return syscall.Mknod(path, syscall.S_IFSOCK|0o600, 0)
@@ -138,7 +139,7 @@ func makeSpecial(path string, mode fs.FileMode) error {
 	return syscall.Mkfifo(path, 0o600)
 }
 
-// copyFiles copies the regular files of a directory, and none below it.
+// copyFiles copies the regular files of a directory, without subdirectories.
 func copyFiles(to, from string, check func() error) error {
 	return withRoots(to, from, func(target, source *os.Root) error {
 		entries, err := fs.ReadDir(source.FS(), ".")
@@ -186,15 +187,15 @@ func copyBetween(target, source *os.Root, path string, check func() error) error
 	if err := errors.Join(CopyFile(out, in, check), out.Close()); err != nil {
 		return err
 	}
-	return target.Chtimes(path, time.Time{}, info.ModTime()) // archives contain it
+	return target.Chtimes(path, time.Time{}, info.ModTime()) // archives contain the time
 }
 
-// Sync makes what there is of a job durable, file by file.
+// Sync makes all files of a job durable, one by one.
 func Sync(jobDir string) error {
 	return errors.Join(syncTree(jobDir), durable.SyncFolder(filepath.Dir(jobDir)))
 }
 
-// syncTree makes a directory durable with all files and directories in it.
+// syncTree makes a directory durable with everything in it.
 func syncTree(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -207,7 +208,7 @@ func syncTree(dir string) error {
 		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
 			return err
 		}
-		return durable.SyncDir(root, path) // syncs a file as well
+		return durable.SyncDir(root, path) // works for files as well
 	})
 	return errors.Join(err, root.Close())
 }
@@ -220,7 +221,7 @@ func RemoveTree(dir string) error {
 	}
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
-			os.Chmod(path, 0o700) // RemoveAll fails if that was not enough
+			os.Chmod(path, 0o700) // if this does not help, RemoveAll fails
 		}
 		return nil
 	})

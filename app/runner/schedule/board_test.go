@@ -19,7 +19,7 @@ func cpus(n int) placement.Resources { return placement.Resources{CPUs: n} }
 
 func skipNone(app.JobID) bool { return false }
 
-// queueOf is a queue as the store walks it: by priority, user and age.
+// queueOf is a queue in the store's order: by priority, user and age.
 type queueOf []app.Waiting
 
 func (q queueOf) visit(visit func(app.Waiting) app.Visit) {
@@ -52,7 +52,7 @@ func (q queueOf) without(gone []StartDecision) queueOf {
 	})
 }
 
-// board plays rounds at times that the test sets.
+// board runs scheduling rounds at times set by the test.
 type board struct {
 	t     *testing.T
 	turns *FairShare
@@ -79,7 +79,7 @@ func (b *board) addUrgent(email, id string, priority int, needs placement.Resour
 	b.queue[len(b.queue)-1].Priority = priority
 }
 
-// play plays one round.
+// play runs one round.
 func (b *board) play(deep bool) (d Decision, started []string) {
 	b.t.Helper()
 	s := b.turns.Scan(b.now, maxStart, deep, skipNone)
@@ -94,13 +94,13 @@ func (b *board) play(deep bool) (d Decision, started []string) {
 	return d, started
 }
 
-// deep plays a round with a deep scan and checks that exactly these jobs start.
+// deep runs a round with a deep scan and checks that exactly these jobs start.
 func (b *board) deep(want ...string) Decision {
 	b.t.Helper()
 	return b.want(true, want)
 }
 
-// shallow is the same with a shallow scan.
+// shallow is like deep, with a shallow scan.
 func (b *board) shallow(want ...string) Decision {
 	b.t.Helper()
 	return b.want(false, want)

@@ -20,12 +20,12 @@ func TestJobsGetCPUsOfTheirOwn(t *testing.T) {
 		want []int
 	}{
 		{2, []int{0, 4}},    // a whole core
-		{1, []int{1}},       // an idle core, though that of CPU 5 is left
-		{1, []int{2}},       // another one
+		{1, []int{1}},       // an idle core rather than CPU 5
+		{1, []int{2}},       // another idle core
 		{3, []int{3, 5, 7}}, // a whole core first
 		{0, nil},
 		{1, []int{6}},
-		{1, nil}, // none is left
+		{1, nil}, // no free CPU
 	} {
 		got := s.lease(placement.Resources{CPUs: c.cpus})
 		must.Equal(t, fmt.Sprintf("%d CPUs", c.cpus), got.CPUs, c.want)
@@ -42,7 +42,7 @@ func TestJobsGetCPUsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestUnpinnedExecutors have no CPUs to lease.
+// TestUnpinnedExecutors checks that no CPUs are leased without known cores.
 func TestUnpinnedExecutors(t *testing.T) {
 	for _, bounded := range []bool{true, false} {
 		s := newSlots(app.Capacity{CPUs: 4}, bounded)

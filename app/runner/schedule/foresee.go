@@ -8,11 +8,11 @@ import (
 	"molrun/app/job/eta"
 )
 
-// Forecast says how jobs of one user and priority would fare that were queued now, in
-// this order.
+// Forecast returns how jobs of one user and priority would be scheduled if they were
+// queued now, in this order.
 func (o *QueueForecast) Forecast(now time.Time, jobs []app.Waiting) eta.Forecast {
 	queue, spot, reserved := o.queueWith(jobs)
-	order := o.state.Turns.Order(queueLines(queue), reserved)
+	order := o.state.Share.Order(queueLines(queue), reserved)
 	f := eta.Forecast{Queue: eta.Queue{Position: order.Position(spot), Of: o.of + len(jobs)}}
 	if o.state.Blocked {
 		f.Queue.BlockedBy = o.state.Rest.By
@@ -42,8 +42,8 @@ func (o *QueueForecast) Forecast(now time.Time, jobs []app.Waiting) eta.Forecast
 	return f
 }
 
-// queueWith returns the queue with more jobs, the place of the first of them, and that of
-// the job with the reservation.
+// queueWith returns the queue with the jobs added, the spot of the first of them, and
+// that of the job holding the reservation.
 func (o *QueueForecast) queueWith(jobs []app.Waiting) (queue []app.QueueLine, first, reserved Spot) {
 	queue, reserved = slices.Clone(o.queue), o.reserved
 	w := jobs[0]

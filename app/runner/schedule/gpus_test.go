@@ -47,14 +47,15 @@ func TestGPUsAreNotKnownYet(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 8, GPUsUnknown: true})
 	b.add("ann", "1", gpus(1))
 	d := b.deep()
-	must.Equal(t, "why it waits", d.Reasons["1"].Text, "waiting for 1 GPU: which GPUs the server has is not known yet")
+	must.Equal(t, "why it waits", d.Reasons["1"].Text, "waiting for 1 GPU: GPU detection has not finished yet")
 	b.turns.SetGPUs(app.Capacity{FaultyGPUs: []app.FaultyGPU{{Name: "a", Fault: app.GPUUndivided}}})
 	if d := b.deep(); len(d.Impossible) != 1 {
 		t.Errorf("%+v, want a refusal: a card without instances is no GPU", d)
 	}
 }
 
-// TestFaultyGPUsReserveNothing has a job wait that needs every GPU, one of which is lost.
+// TestFaultyGPUsReserveNothing queues a job that needs every GPU while one of them is
+// lost.
 func TestFaultyGPUsReserveNothing(t *testing.T) {
 	c := app.Capacity{CPUs: 8, GPUs: []string{"a", "b"}}
 	b := newBoard(t, c)
@@ -74,7 +75,8 @@ func TestFaultyGPUsReserveNothing(t *testing.T) {
 	b.deep("2")
 }
 
-// TestFaultyGPUsKeepNoLimit has a limit hold up a job that needs every GPU, one of which is lost.
+// TestFaultyGPUsKeepNoLimit has a limit hold up a job that needs every GPU while one of
+// them is lost.
 func TestFaultyGPUsKeepNoLimit(t *testing.T) {
 	c := app.Capacity{CPUs: 8, GPUs: []string{"a", "b", "c"}}
 	b := newBoard(t, c).limitedTo(quota.Quota{GPUs: 3}, quota.Quota{})
@@ -99,7 +101,7 @@ func TestLeasedInstancesNameTheirCards(t *testing.T) {
 	must.Equal(t, "cards", fmt.Sprint(d.Start[0].GPUs, d.Start[0].Cards, d.Start[1].Cards), "[MIG-1 GPU-b] [GPU-a GPU-b] []")
 }
 
-// cards is a machine whose GPUs come and go.
+// cards is a machine whose GPUs fail, return and are added.
 type cards struct {
 	*board
 	r       *rand.Rand
@@ -107,7 +109,8 @@ type cards struct {
 	jobs    int
 }
 
-// TestGPUsComeAndGo plays 10,000 random schedules of cards that fail, return and are added.
+// TestGPUsComeAndGo runs 10,000 random schedules of cards that fail, return and are
+// added.
 func TestGPUsComeAndGo(t *testing.T) {
 	schedules := 10_000
 	if testing.Short() {
@@ -130,7 +133,7 @@ func TestGPUsComeAndGo(t *testing.T) {
 	}
 }
 
-// set tells the scheduler which cards are healthy.
+// set updates the scheduler with the healthy cards.
 func (m *cards) set() {
 	var c app.Capacity
 	for _, name := range slices.Sorted(maps.Keys(m.healthy)) {
@@ -146,7 +149,7 @@ func (m *cards) set() {
 func (m *cards) step() {
 	names := slices.Sorted(maps.Keys(m.healthy))
 	switch m.r.IntN(8) {
-	case 0: // a card fails; what ran there ends, or goes on if it is not lost
+	case 0: // a card fails; its job ends, or may continue if the card is not lost
 		name := names[m.r.IntN(len(names))]
 		m.healthy[name] = false
 		m.set()
@@ -178,7 +181,7 @@ func (m *cards) step() {
 	m.round()
 }
 
-// round plays a round, and checks it. The board checks that no card is leased twice.
+// round runs a round and checks it. The board checks that no card is leased twice.
 func (m *cards) round() {
 	held := m.turns.HeldGPUs()
 	d, _ := m.play(true)
@@ -195,7 +198,7 @@ func (m *cards) round() {
 	m.checkWaiting(d)
 }
 
-// checkWaiting fails if a job waits that could run, or gives no true reason.
+// checkWaiting fails if a waiting job could run, or has a false reason.
 func (m *cards) checkWaiting(d Decision) {
 	all, free := 0, 0
 	held := m.turns.HeldGPUs()

@@ -45,7 +45,7 @@ func TestUserRunsNoMoreThanTheLimit(t *testing.T) {
 		t.Errorf("the organization's limit: %+v", got)
 	}
 	b.end("a0")
-	b.deep("a2") // both run one; ann has not started one for longer
+	b.deep("a2") // both run one job; ann started one less recently
 	b.end("a1", "b0", "a2")
 	b.shallow("b1", "a3", "a4")
 	b.end("b1", "a3", "a4")
@@ -59,7 +59,7 @@ func TestUserRunsNoMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestExecutorsShareLimits has an executor that takes everything, such as a cluster.
+// TestExecutorsShareLimits uses an executor without limits of its own, such as a cluster.
 func TestExecutorsShareLimits(t *testing.T) {
 	here, cluster := newBoard(t, app.Capacity{CPUs: 16}), newBoard(t, app.Capacity{})
 	cluster.turns = NewFairShare(app.Capacity{}, false, time.Minute)
@@ -92,12 +92,11 @@ func TestJobBeyondALoweredLimitWaitsAndHoldsUpNobody(t *testing.T) {
 	b.add("ann", "next", cpus(1))
 	b.deep("next")
 	if len(d.Impossible) > 0 {
-		t.Errorf("it is refused: %+v", d.Impossible)
+		t.Errorf("rejected: %+v", d.Impossible)
 	}
 }
 
-// TestSmallJobsDoNotPassALargeOneForEver is about the room within a limit. After a while it
-// is kept for the job that waits longest.
+// After a while, the rest of a limit is kept for the job that has waited longest.
 func TestSmallJobsDoNotPassALargeOneForEver(t *testing.T) {
 	for name, limit := range map[string][2]quota.Quota{"of the user": {{CPUs: 4}, {}}, "of the organization": {{}, {CPUs: 4}}} {
 		b := newBoard(t, app.Capacity{CPUs: 16}).limitedTo(limit[0], limit[1])
@@ -106,7 +105,7 @@ func TestSmallJobsDoNotPassALargeOneForEver(t *testing.T) {
 		b.add("ann", "large", cpus(4))
 		b.deep()
 		b.add("ann", "a1", cpus(1))
-		b.deep("a1") // passes
+		b.deep("a1") // overtakes the large job
 		b.now = b.now.Add(11 * time.Minute)
 		b.add("ann", "a2", cpus(1))
 		d := b.deep()
@@ -120,7 +119,8 @@ func TestSmallJobsDoNotPassALargeOneForEver(t *testing.T) {
 	}
 }
 
-// TestLimitsHoldAndNobodyStarves plays random queues with random limits to their end.
+// TestLimitsHoldAndNobodyStarves runs random queues with random limits until they are
+// empty.
 func TestLimitsHoldAndNobodyStarves(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 15))
@@ -161,7 +161,7 @@ func TestLimitsHoldAndNobodyStarves(t *testing.T) {
 				t.Fatalf("seed %d: %s of %s starves with %+v, quotas %+v; limited %v", seed, oldest, b.queue[0].Email, b.queue[0].Needs, quotas, b.turns.limited)
 			}
 			b.now = b.now.Add(time.Minute)
-			for _, job := range slices.Sorted(maps.Keys(b.runs)) { // the seed decides all
+			for _, job := range slices.Sorted(maps.Keys(b.runs)) { // sorted, so that the seed determines everything
 				if r.IntN(3) == 0 {
 					b.end(string(job))
 				}

@@ -2,14 +2,14 @@ package schedule
 
 import "molrun/app"
 
-// line is the waiting jobs of one user and priority, oldest first.
-type line struct {
+// userQueue holds the waiting jobs of one user and priority, oldest first.
+type userQueue struct {
 	user   User
 	jobs   []app.Waiting
 	oldest app.JobID
 }
 
-// cutLevel splits off the jobs of the first priority.
+// cutLevel splits off the jobs with the priority of the first.
 func cutLevel(waiting []app.Waiting) (level, rest []app.Waiting) {
 	n := 1
 	for n < len(waiting) && waiting[n].Priority == waiting[0].Priority {
@@ -19,11 +19,11 @@ func cutLevel(waiting []app.Waiting) (level, rest []app.Waiting) {
 }
 
 // linesOf splits the jobs of one priority by user.
-func linesOf(level []app.Waiting) []*line {
-	var lines []*line
+func linesOf(level []app.Waiting) []*userQueue {
+	var lines []*userQueue
 	for i, w := range level {
 		if i == 0 || userOf(w) != userOf(level[i-1]) {
-			lines = append(lines, &line{user: userOf(w), oldest: w.ID})
+			lines = append(lines, &userQueue{user: userOf(w), oldest: w.ID})
 		}
 		last := lines[len(lines)-1]
 		last.jobs = append(last.jobs, w)
@@ -31,9 +31,9 @@ func linesOf(level []app.Waiting) []*line {
 	return lines
 }
 
-// nextLine returns the line that is next by fair share, nil if all are empty.
-func (t *FairShare) nextLine(lines []*line) *line {
-	var first *line
+// nextLine returns the line that is next by fair share, or nil if all are empty.
+func (t *FairShare) nextLine(lines []*userQueue) *userQueue {
+	var first *userQueue
 	for _, l := range lines {
 		if len(l.jobs) > 0 && (first == nil || t.sooner(l, first)) {
 			first = l
@@ -42,8 +42,9 @@ func (t *FairShare) nextLine(lines []*line) *line {
 	return first
 }
 
-// sooner compares by fewest running, least recently started, then age.
-func (t *FairShare) sooner(a, b *line) bool {
+// sooner orders lines by fewest running jobs of the user, then least recent start, then
+// age of the first job.
+func (t *FairShare) sooner(a, b *userQueue) bool {
 	if x, y := t.running[a.user], t.running[b.user]; x != y {
 		return x < y
 	}

@@ -11,14 +11,14 @@ import (
 	"molrun/app/job/quota"
 )
 
-// Decision is what one look at the queue leads to.
+// Decision is the outcome of one scheduling round.
 type Decision struct {
 	Start      []StartDecision
 	Impossible []Rejection
 	Reasons    map[app.JobID]eta.Reason // why the other scanned jobs wait
 }
 
-// StartDecision is a job to start in a slot that it has been given.
+// StartDecision is a job to start, with the slot assigned to it.
 type StartDecision struct {
 	ID app.JobID
 	Lease
@@ -27,11 +27,11 @@ type StartDecision struct {
 // Rejection is a job that can never start on the executor.
 type Rejection struct {
 	ID      app.JobID
-	Message string // why, for its user
+	Message string // the reason, for the job's user
 }
 
-// Next decides which of the scanned jobs start now, at most limit of them, and
-// takes their slots. The executor's name is for messages.
+// Next decides which of the scanned jobs start now, at most limit of them, and takes
+// their slots. The executor's name is used in messages.
 func (t *FairShare) Next(now time.Time, executor string, s *Scan, limit int) Decision {
 	if s.Deep {
 		t.forgetAllBut(s.Waiting)
@@ -54,7 +54,7 @@ func (t *FairShare) Next(now time.Time, executor string, s *Scan, limit int) Dec
 	return c.decision
 }
 
-// choice is a decision in the making.
+// choice is a decision in progress.
 type choice struct {
 	share    *FairShare
 	decision Decision
@@ -62,11 +62,11 @@ type choice struct {
 	limit    int
 	free     placement.Resources // before the first start
 	reserved *app.Waiting
-	skipped  []app.Waiting // did not fit when they were next
+	skipped  []app.Waiting // jobs that did not fit when they were next
 	first    map[quota.Holder]*limited
 }
 
-// reject sorts out the jobs that can never start.
+// reject filters out the jobs that can never start.
 func (c *choice) reject(executor string, waiting []app.Waiting) []app.Waiting {
 	var possible []app.Waiting
 	for _, w := range waiting {
@@ -77,17 +77,17 @@ func (c *choice) reject(executor string, waiting []app.Waiting) []app.Waiting {
 		}
 		delete(c.share.passed, w.ID)
 		delete(c.share.limited, w.ID)
-		message := fmt.Sprintf("The job needs %s, but the executor %q has %s in all. "+
-			"Choose settings that need less, or ask an administrator for another executor.",
+		message := fmt.Sprintf("The job needs %s, but executor %q has only %s in total. "+
+			"Choose smaller settings, or ask an administrator for another executor.",
 			amounts(lack), executor, amounts(only(c.share.slots.total(), lack)))
 		c.decision.Impossible = append(c.decision.Impossible, Rejection{w.ID, message})
 	}
 	return possible
 }
 
-// serve starts jobs of one priority by fair share. The job with the reservation
-// goes first if it fits: others were held back for its sake.
-func (c *choice) serve(lines []*line) {
+// serve starts jobs of one priority by fair share. The job holding the reservation goes
+// first if it fits, because others were held back for it.
+func (c *choice) serve(lines []*userQueue) {
 	for _, l := range lines {
 		c.serveReserved(l)
 	}
@@ -100,7 +100,7 @@ func (c *choice) serve(lines []*line) {
 	}
 }
 
-func (c *choice) serveReserved(l *line) {
+func (c *choice) serveReserved(l *userQueue) {
 	for i, w := range l.jobs {
 		if c.reserved == nil || w.ID != c.reserved.ID || !c.fits(w) {
 			continue
@@ -115,14 +115,13 @@ func (c *choice) serveReserved(l *line) {
 	}
 }
 
-// serveUser walks a user's jobs until one starts; then another user may be
-// next.
-func (c *choice) serveUser(l *line) {
+// serveUser tries a user's jobs in order until one starts; then another user may be next.
+func (c *choice) serveUser(l *userQueue) {
 	for len(l.jobs) > 0 {
 		w := l.jobs[0]
 		l.jobs = l.jobs[1:]
 		if h, held := c.limitedBy(w); held {
-			c.holdUp(w, h)
+			c.recordLimited(w, h)
 			continue
 		}
 		if c.fits(w) {
@@ -140,8 +139,7 @@ func (c *choice) fits(w app.Waiting) bool {
 	return len(c.decision.Start) < c.limit && c.share.slots.lacks(w.Needs, reservedFrom(w, c.reserved)) == (placement.Resources{})
 }
 
-// takeSlot takes a slot for w. The jobs skipped before it have now been passed
-// over.
+// takeSlot takes a slot for w. The jobs skipped before it now count as passed over.
 func (c *choice) takeSlot(w app.Waiting) {
 	t, user := c.share, userOf(w)
 	c.decision.Start = append(c.decision.Start, StartDecision{w.ID, Lease{user, w.Needs, t.slots.lease(w.Needs), w.Work}})
@@ -159,8 +157,8 @@ func (c *choice) takeSlot(w app.Waiting) {
 	c.skipped = c.skipped[:0]
 }
 
-// reason says why w does not start now; behind is that others of its user wait
-// before it.
+// reason returns why w does not start now; behind means that other jobs of its user are
+// ahead of it.
 func (c *choice) reason(w app.Waiting, behind bool) eta.Reason {
 	lack := c.share.slots.lacks(w.Needs, placement.Resources{})
 	switch {
@@ -172,18 +170,18 @@ func (c *choice) reason(w app.Waiting, behind bool) eta.Reason {
 		return eta.Reason{Text: "reserved: next to start, waiting for " + amounts(lack), By: blocker(lack)}
 	case lack == (placement.Resources{}):
 		kept := c.share.slots.lacks(w.Needs, reservedFrom(w, c.reserved))
-		return eta.Reason{Text: "reserved: what is free is kept for a job that has waited longer", By: blocker(kept)}
+		return eta.Reason{Text: "free resources are reserved for a job that has waited longer", By: blocker(kept)}
 	case short(c.free, w.Needs) != (placement.Resources{}):
 		return eta.Reason{Text: "waiting for " + amounts(lack), By: blocker(lack)}
 	}
 	return eta.NotTurnYet(behind)
 }
 
-// whyNoGPUs says why a job waits for GPUs that can't be given away now.
+// whyNoGPUs returns why a job waits for GPUs that can't be assigned now.
 func (s *slots) whyNoGPUs(needs placement.Resources) string {
 	text := "waiting for " + amounts(placement.Resources{GPUs: needs.GPUs})
 	if s.capacity.GPUsUnknown {
-		return text + ": which GPUs the server has is not known yet"
+		return text + ": GPU detection has not finished yet"
 	}
 	var faulty []string
 	for _, g := range s.capacity.FaultyGPUs {
@@ -194,7 +192,7 @@ func (s *slots) whyNoGPUs(needs placement.Resources) string {
 	return fmt.Sprintf("%s: %d of %d can be used now; %s", text, len(s.capacity.GPUs), s.total().GPUs, strings.Join(faulty, "; "))
 }
 
-// blocker returns the scarcest of the resources that a job is missing.
+// blocker returns the scarcest resource that a job is waiting for.
 func blocker(lack placement.Resources) eta.Blocker {
 	switch {
 	case lack.GPUs > 0:

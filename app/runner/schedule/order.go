@@ -9,40 +9,40 @@ import (
 	"molrun/app"
 )
 
-// Line is how many jobs of one user and priority wait.
+// Line is the number of waiting jobs of one user and priority.
 type Line struct {
 	User     User
 	Priority int
-	Head     app.JobID // the oldest
+	Head     app.JobID // the oldest job
 	Count    int
 }
 
-// Order is the order in which waiting jobs start if every job fits when it is next,
-// until another job arrives or ends. It is found from the
-// number of jobs in each line, not from the jobs.
+// Order is the order in which waiting jobs start if every job fits when it is next, and
+// until another job arrives or ends. It is computed from the number of jobs in each line,
+// not from the jobs.
 type Order struct {
 	lines    []position
 	reserved Spot
 }
 
-// Spot is a job's place in the queue: the n-th of a line, from 0.
+// Spot is a job's place in the queue: the N-th job of a line, counted from 0.
 type Spot struct{ Line, N int }
 
-// NoSpot is that of no job.
+// NoSpot stands for no job.
 var NoSpot = Spot{-1, -1}
 
-// position is the position of a line.
+// position holds what determines the positions of a line's jobs.
 type position struct {
-	before  int // jobs that start before all of this priority, and the one with the reservation
+	before  int // jobs of higher priority, plus the one with the reservation if in this priority
 	peers   []*position
-	running int    // jobs of its user when its priority begins
-	started uint64 // when its user last started one before that
+	running int    // its user's jobs when its priority begins
+	started uint64 // when its user last started a job before that
 	head    app.JobID
 	count   int
-	turn    int // its place among its peers if their users run the same number
+	rank    int // its rank among peers whose users run equally many jobs
 }
 
-// Clone returns a copy that shares nothing with t.
+// Clone returns an independent copy of t.
 func (t *FairShare) Clone() *FairShare {
 	c := *t
 	c.slots = t.slots.clone()
@@ -51,10 +51,10 @@ func (t *FairShare) Clone() *FairShare {
 	return &c
 }
 
-// Mute lets Next give no reasons: they cost more than its decisions.
+// Mute stops Next from giving reasons, which cost more than its decisions.
 func (t *FairShare) Mute() { t.mute = true }
 
-// Reserved returns the job with the reservation, "" if there is none.
+// Reserved returns the job that holds the reservation, or "" if there is none.
 func (t *FairShare) Reserved(now time.Time) app.JobID {
 	if w := t.reservation(now); w != nil {
 		return w.ID
@@ -62,8 +62,8 @@ func (t *FairShare) Reserved(now time.Time) app.JobID {
 	return ""
 }
 
-// Order returns the scheduling order of lines sorted by descending priority, where
-// the job at reserved has the reservation.
+// Order returns the scheduling order of lines sorted by descending priority, where the
+// job at reserved holds the reservation.
 func (t *FairShare) Order(lines []Line, reserved Spot) *Order {
 	o := &Order{lines: make([]position, len(lines)), reserved: reserved}
 	running, started, starts := maps.Clone(t.running), maps.Clone(t.started), t.starts
@@ -94,7 +94,7 @@ func (t *FairShare) Order(lines []Line, reserved Spot) *Order {
 		}
 		slices.SortFunc(peers, (*position).compare)
 		for i, p := range peers {
-			p.turn, p.peers = i, peers
+			p.rank, p.peers = i, peers
 			before += p.count
 		}
 		for _, i := range lastStarts(o.lines[from:to]) {
@@ -104,14 +104,14 @@ func (t *FairShare) Order(lines []Line, reserved Spot) *Order {
 	return o
 }
 
-// compare orders users who run the same number of jobs after some turns. Who ran
-// more at the beginning has started one less recently.
+// compare orders users who run equally many jobs after some rounds. The user who ran more
+// at the beginning has started a job less recently.
 func (p *position) compare(q *position) int {
 	return cmp.Or(cmp.Compare(q.running, p.running), cmp.Compare(p.started, q.started), cmp.Compare(p.head, q.head))
 }
 
-// lastStarts lists the lines of one priority that start jobs by when each starts
-// its last.
+// lastStarts lists the non-empty lines of one priority in the order in which they start
+// their last job.
 func lastStarts(lines []position) []int {
 	var all []int
 	for i, p := range lines {
@@ -121,13 +121,13 @@ func lastStarts(lines []position) []int {
 	}
 	slices.SortFunc(all, func(a, b int) int {
 		p, q := lines[a], lines[b]
-		return cmp.Or(cmp.Compare(p.running+p.count, q.running+q.count), cmp.Compare(p.turn, q.turn))
+		return cmp.Or(cmp.Compare(p.running+p.count, q.running+q.count), cmp.Compare(p.rank, q.rank))
 	})
 	return all
 }
 
-// Position returns the position of a job in the order, from 1. It looks at each line of
-// the job's priority.
+// Position returns the position of a job in the order, from 1. It visits each line of the
+// job's priority.
 func (o *Order) Position(s Spot) int {
 	p, n := &o.lines[s.Line], s.N
 	switch {
@@ -138,8 +138,8 @@ func (o *Order) Position(s Spot) int {
 	}
 	position := p.before + 1
 	for _, q := range p.peers {
-		first := p.running + n - q.running // of q's jobs, those in rounds before this one
-		if q.turn < p.turn {
+		first := p.running + n - q.running // number of q's jobs in rounds before this one
+		if q.rank < p.rank {
 			first++
 		}
 		position += min(max(first, 0), q.count)

@@ -12,9 +12,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestOrderIsThatInWhichJobsStart lets a whole queue start on an executor that takes
-// everything, after a random past, and compares with the positions found from the
-// numbers of jobs.
+// TestOrderIsThatInWhichJobsStart starts a whole queue on an executor without limits,
+// after a random history, and compares the order with the computed positions.
 func TestOrderIsThatInWhichJobsStart(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -41,7 +40,7 @@ func TestOrderIsThatInWhichJobsStart(t *testing.T) {
 		for range 1 + r.IntN(30) {
 			add()
 		}
-		if n := r.IntN(len(b.queue) * 2); n < len(b.queue) { // half of the times, one has a reservation
+		if n := r.IntN(len(b.queue) * 2); n < len(b.queue) { // in half of the cases, a job has the reservation
 			w := b.queue[n]
 			b.turns.passed[w.ID] = &passedOver{Waiting: w, since: b.now.Add(-time.Hour)}
 		}
@@ -117,6 +116,6 @@ func TestReasonsNameWhatBlocks(t *testing.T) {
 		eta.CPU:    {CPUs: 9, MemoryBytes: 1},
 		eta.Memory: {MemoryBytes: 1},
 	} {
-		must.Equal(t, fmt.Sprintf("who lacks %+v is blocked by", lack), blocker(lack), want)
+		must.Equal(t, fmt.Sprintf("blocker of a job missing %+v", lack), blocker(lack), want)
 	}
 }

@@ -11,15 +11,15 @@ import (
 
 // QueueState is the state of an executor after a round.
 type QueueState struct {
-	Turns   *FairShare // a copy of its own
+	Share   *FairShare // a private copy
 	At      time.Time
-	Claimed map[app.JobID]bool // in the queue perhaps, but already being started
+	Claimed map[app.JobID]bool // jobs already being started, which may still be in the queue
 	Running map[app.JobID]Lease
-	Rest    eta.Reason // why those jobs wait that the round did not look at
-	Blocked bool       // no job starts
+	Rest    eta.Reason // why the jobs wait that the round did not scan
+	Blocked bool       // no job can start
 }
 
-// QueueForecast forecasts when the jobs of an executor's queue start. It is immutable.
+// QueueForecast forecasts when the queued jobs of an executor start. It is immutable.
 type QueueForecast struct {
 	state    QueueState
 	past     RunHistory
@@ -34,8 +34,8 @@ type QueueForecast struct {
 
 var _ app.QueueForecast = (*QueueForecast)(nil)
 
-// NewQueueForecast returns the forecast of a queue, which it takes over. It knows the jobs
-// that the lines list, and counts the others.
+// NewQueueForecast returns the forecast of a queue, which it takes over. It forecasts the
+// jobs listed in the lines, and only counts the others.
 func NewQueueForecast(s QueueState, queue []app.QueueLine, past RunHistory) *QueueForecast {
 	o := &QueueForecast{state: s, past: past, queue: queue, reserved: NoSpot}
 	s.dropClaimed(queue)
@@ -50,17 +50,17 @@ func NewQueueForecast(s QueueState, queue []app.QueueLine, past RunHistory) *Que
 			o.spots[w.ID] = Spot{Line: i, N: n}
 		}
 	}
-	if spot, ok := o.spots[s.Turns.Reserved(s.At)]; ok {
+	if spot, ok := o.spots[s.Share.Reserved(s.At)]; ok {
 		o.reserved = spot
 	}
-	o.order = s.Turns.Order(queueLines(o.queue), o.reserved)
+	o.order = s.Share.Order(queueLines(o.queue), o.reserved)
 	times := newRunTimes(past)
 	o.running = slotEndsOf(s, times)
 	o.starts = simulate(s, o.queue, o.running, times)
 	return o
 }
 
-// dropClaimed removes the jobs that are being started from a queue.
+// dropClaimed removes from a queue the jobs that are being started.
 func (s QueueState) dropClaimed(queue []app.QueueLine) {
 	for i := range queue {
 		q := &queue[i]
@@ -81,11 +81,11 @@ func queueLines(queue []app.QueueLine) []Line {
 	return lines
 }
 
-// Listed is how many jobs the forecast knows one by one.
+// Listed returns the number of jobs that the forecast lists individually.
 func (o *QueueForecast) Listed() int { return len(o.spots) }
 
-// Queue returns the position of a job, and why it waits as far as that follows from its
-// place; false if it does not know the job.
+// Queue returns the position of a job, and why it waits as far as its position explains
+// it. It returns false if the job is not listed.
 func (o *QueueForecast) Queue(id app.JobID, now time.Time) (q eta.Queue, why eta.Reason, ok bool) {
 	spot, ok := o.spots[id]
 	if !ok {

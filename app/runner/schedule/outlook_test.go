@@ -11,7 +11,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// queueOfUser returns the queue of a user with count jobs, of which it lists some.
+// queueOfUser returns the queue of a user with count jobs, the first listed of them
+// individually.
 func queueOfUser(email string, count, listed int) app.QueueLine {
 	q := app.QueueLine{Organization: "lab", Email: email, Count: count}
 	for i := range listed {
@@ -23,7 +24,7 @@ func queueOfUser(email string, count, listed int) app.QueueLine {
 func jobID(email string, i int) app.JobID { return app.JobID(fmt.Sprintf("%s%06d", email, i)) }
 
 func idleQueue() QueueState {
-	return QueueState{Turns: NewFairShare(app.Capacity{CPUs: 1}, true, time.Hour), Rest: eta.NotTurnYet(true)}
+	return QueueState{Share: NewFairShare(app.Capacity{CPUs: 1}, true, time.Hour), Rest: eta.NotTurnYet(true)}
 }
 
 func TestJobsThatAreCountedButNotListedHavePlaces(t *testing.T) {
@@ -52,7 +53,7 @@ func TestJobsThatAreBeingStartedDoNotCount(t *testing.T) {
 	}
 }
 
-// knownHistory knows runs of 10 s of each class but "unknown".
+// knownHistory has runs of 10 s for each class except "unknown".
 type knownHistory struct{}
 
 func (knownHistory) History(class string) *eta.History {
@@ -62,7 +63,9 @@ func (knownHistory) History(class string) *eta.History {
 	return eta.NewHistory("a", []eta.Run{{Seconds: 10}, {Seconds: 10}, {Seconds: 10}})
 }
 
-func (knownHistory) Left(app.JobID) (seconds float64, basis string, runs bool) { return 0, "", false }
+func (knownHistory) RemainingTime(app.JobID) (seconds float64, basis string, runs bool) {
+	return 0, "", false
+}
 
 func (q workQueue) of(work eta.Work) app.QueueLine {
 	l := app.QueueLine(q)
@@ -78,7 +81,7 @@ func TestOthersWorkIsNotNamed(t *testing.T) {
 	mine, theirs := eta.Work{Class: "mine 1 local"}, eta.Work{Class: "theirs 1 local"}
 	s := idleQueue()
 	s.Running = map[app.JobID]Lease{"r": {Needs: placement.Resources{CPUs: 1}, Work: theirs}}
-	s.Turns.CountRunning(s.Running["r"])
+	s.Share.CountRunning(s.Running["r"])
 	o := NewQueueForecast(s, []app.QueueLine{workQueue(queueOfUser("ann", 2, 2)).of(mine), workQueue(queueOfUser("bob", 1, 1)).of(theirs)}, knownHistory{})
 	for id, want := range map[app.JobID]eta.Queue{
 		jobID("ann", 0): {Position: 1, Of: 3, ETASeconds: 10, ETABasis: "progress and past runs of the jobs before it"},
@@ -91,13 +94,13 @@ func TestOthersWorkIsNotNamed(t *testing.T) {
 	}
 }
 
-// A simulation ends where it has no more jobs of a user listed.
-func TestNothingIsForeseenBeyondWhatIsListed(t *testing.T) {
+// The simulation must end where a user has no more listed jobs.
+func TestForecastEndsWithListedJobs(t *testing.T) {
 	work := eta.Work{Class: "a 1 local"}
 	o := NewQueueForecast(idleQueue(), []app.QueueLine{workQueue(queueOfUser("ann", 100, 40)).of(work), workQueue(queueOfUser("bob", 30, 30)).of(work)}, knownHistory{})
 	first, _, _ := o.Queue(jobID("ann", 0), time.Time{})
 	if first.ETASeconds != 1 || first.ETABasis != "a free slot" {
 		t.Errorf("the first: %+v", first)
 	}
-	must.Equal(t, "starts are foreseen", len(o.starts), 2*(40-ScanDepth)+1)
+	must.Equal(t, "forecast start times", len(o.starts), 2*(40-ScanDepth)+1)
 }

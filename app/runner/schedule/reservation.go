@@ -8,19 +8,18 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// passedOver is a job that did not fit when it was next, while another
-// started in its place.
+// passedOver is a job that did not fit when it was next, while another started instead.
 type passedOver struct {
 	app.Waiting
 	since time.Time
 }
 
-// reservation returns the job that what becomes free is reserved for: of those
-// passed over for too long the one of the highest priority, then the one that
-// has waited longest. This does not depend on what runs, so that a reservation
-// stays with its job until that has started, nor on how deep a scan looks, so
-// that a job keeps it even if it stands behind others of its user. Only a job that a
-// limit holds up has none in the meantime: it could not start.
+// reservation returns the job for which freed resources are reserved: among the jobs
+// passed over for too long, the one with the highest priority, then the one that has
+// waited longest. This does not depend on what runs, so that a job keeps its reservation
+// until it has started, nor on the depth of a scan, so that a job keeps it even if other
+// jobs of its user are ahead of it. A job has no reservation while a limit holds it up,
+// because it could not start, nor while too few usable GPUs exist for it.
 func (t *FairShare) reservation(now time.Time) *app.Waiting {
 	var first *passedOver
 	for _, p := range t.passed {
@@ -47,8 +46,8 @@ func (p *passedOver) before(q *passedOver) bool {
 	return p.ID < q.ID
 }
 
-// reservedFrom returns what w must leave free. A reservation binds all jobs but
-// its own and those of a higher priority.
+// reservedFrom returns the resources that w must leave free. A reservation binds all jobs
+// except its own and those of a higher priority.
 func reservedFrom(w app.Waiting, reserved *app.Waiting) placement.Resources {
 	if reserved == nil || w.ID == reserved.ID || w.Priority > reserved.Priority {
 		return placement.Resources{}
@@ -56,8 +55,8 @@ func reservedFrom(w app.Waiting, reserved *app.Waiting) placement.Resources {
 	return reserved.Needs
 }
 
-// forgetAllBut forgets jobs that no longer wait. A job that is cancelled and
-// retried starts to wait again.
+// forgetAllBut drops jobs that no longer wait. The wait of a canceled and retried job
+// starts again.
 func (t *FairShare) forgetAllBut(waiting []app.Waiting) {
 	if len(t.passed)+len(t.limited) == 0 {
 		return

@@ -20,7 +20,7 @@ func TestWholeMachineIsReservedAfterTenMinutes(t *testing.T) {
 	b.deep("b0", "b1", "b2")
 	b.add("ann", "whole", cpus(4))
 	b.add("bob", "b3", cpus(1))
-	b.deep("b3") // past the large job
+	b.deep("b3") // overtakes the large job
 	b.now = b.now.Add(9 * time.Minute)
 	b.add("bob", "b4", cpus(1))
 	b.end("b0")
@@ -32,7 +32,7 @@ func TestWholeMachineIsReservedAfterTenMinutes(t *testing.T) {
 	if got, want := d.Reasons["whole"], (eta.Reason{Text: "reserved: next to start, waiting for 4 CPUs", By: eta.CPU}); got != want {
 		t.Errorf("reason %+v, want %+v", got, want)
 	}
-	if got := d.Reasons["b5"]; !strings.HasPrefix(got.Text, "reserved: ") || got.By != eta.CPU {
+	if got := d.Reasons["b5"]; !strings.HasPrefix(got.Text, "free resources are reserved") || got.By != eta.CPU {
 		t.Errorf("reason of a job blocked by a reservation: %+v", got)
 	}
 	b.end("b4")
@@ -47,16 +47,16 @@ func TestReservationLeavesOthersWhatItDoesNotNeed(t *testing.T) {
 	b.deep("0")
 	b.add("cy", "both", placement.Resources{CPUs: 2, GPUs: 2})
 	b.add("bob", "first", cpus(1))
-	b.deep("first") // passes
+	b.deep("first") // overtakes the job of cy
 	b.now = b.now.Add(11 * time.Minute)
 	b.add("bob", "gpu", placement.Resources{CPUs: 1, GPUs: 1})
 	b.add("bob", "many", cpus(5))
 	b.add("bob", "some", cpus(4))
-	b.deep("some") // 2 devices and 2 CPUs are reserved
+	b.deep("some") // 2 GPUs and 2 CPUs are reserved
 }
 
-// passOver returns a board of four CPUs on which ann's job that needs all of
-// them has just been passed over by bob, who runs three.
+// passOver returns a board of four CPUs on which ann's job that needs all of them has
+// just been passed over by a job of bob, who runs three others.
 func passOver(t *testing.T) *board {
 	t.Helper()
 	b := newBoard(t, app.Capacity{CPUs: 4})
@@ -68,14 +68,14 @@ func passOver(t *testing.T) *board {
 	b.add("ann", "whole", cpus(4))
 	b.add("bob", "b3", cpus(1))
 	b.end("b0")
-	b.deep("b3") // past the large job
+	b.deep("b3") // overtakes the large job
 	return b
 }
 
 func TestReservationHoldsIfAShallowScanEndsBeforeIt(t *testing.T) {
 	b := passOver(t)
 	b.now = b.now.Add(11 * time.Minute)
-	b.add("ann", "a1", cpus(1)) // older than the large one, tried again
+	b.add("ann", "a1", cpus(1)) // older than the large job, as after a retry
 	b.add("bob", "b4", cpus(1))
 	for _, id := range []string{"b1", "b2", "b3"} {
 		b.end(id)
@@ -91,9 +91,9 @@ func TestShallowScanSkipsJobsBlockedByAReservation(t *testing.T) {
 	b.deep("0")
 	b.add("cy", "device", placement.Resources{CPUs: 4, GPUs: 1})
 	b.add("ann", "1", cpus(1))
-	b.deep("1") // passes
+	b.deep("1") // overtakes the job of cy
 	b.now = b.now.Add(11 * time.Minute)
-	b.add("bob", "many", cpus(6)) // all that is free, of which 4 are reserved
+	b.add("bob", "many", cpus(6)) // needs all free CPUs, of which 4 are reserved
 	b.add("bob", "some", cpus(2))
 	b.shallow("some")
 }
@@ -108,7 +108,7 @@ func TestRetriedJobStartsWaitingAnew(t *testing.T) {
 	b.now = b.now.Add(2 * time.Minute)
 	b.add("bob", "b4", cpus(1))
 	b.end("b1")
-	b.deep("b4") // the large job has waited for a moment
+	b.deep("b4") // the large job has not waited long enough
 }
 
 func TestHigherPriorityIsNotBoundByReservation(t *testing.T) {
@@ -137,7 +137,7 @@ func TestOnlyOneJobHasAReservation(t *testing.T) {
 	b.deep("w1")
 	b.add("bob", "b2", cpus(1))
 	b.end("w1")
-	b.deep("w2") // it waits as long
+	b.deep("w2") // w2 has waited as long
 }
 
 func TestReservationGoesByPriorityThenTimeThenID(t *testing.T) {

@@ -23,7 +23,7 @@ func minus(a, b placement.Resources) placement.Resources {
 	}
 }
 
-// short returns those needs that exceed what is free.
+// short returns the needs that exceed the free resources.
 func short(free, needs placement.Resources) placement.Resources {
 	var lack placement.Resources
 	if needs.CPUs > max(free.CPUs, 0) {
@@ -52,7 +52,7 @@ func only(a, b placement.Resources) placement.Resources {
 	return a
 }
 
-// amounts writes resources for people: "2 GPUs, 1 CPU and 3.5 GiB of memory".
+// amounts formats resources for users: "2 GPUs, 1 CPU and 3.5 GiB of memory".
 func amounts(r placement.Resources) string {
 	var parts []string
 	if r.GPUs > 0 {

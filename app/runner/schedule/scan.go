@@ -7,23 +7,22 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// ScanEvery is how often the queue is scanned in depth while nothing is free; it
-// bounds how old the reasons for waiting are.
+// ScanEvery is how often the queue is scanned deeply while nothing is free; it bounds the
+// age of the wait reasons.
 const ScanEvery = time.Second
 
-// ScanDepth is how many waiting jobs of one user a scan looks at.
+// ScanDepth is the maximum number of waiting jobs of one user that a scan considers.
 const ScanDepth = 32
 
-// Scan picks from the queue the jobs that Next has to consider. A shallow scan
-// takes as many jobs of each user as could start if that user had all resources
-// that are free and not reserved. Smaller jobs further back are found by the next
-// deep scan.
+// Scan selects from the queue the jobs that Next has to consider. A shallow scan takes as
+// many jobs of each user as could start if that user had all free, unreserved resources.
+// Smaller jobs further back are found by the next deep scan.
 //
-// A deep scan takes up to ScanDepth jobs of every user. Only it knows which jobs
-// no longer wait, and gives a reason to all that do.
+// A deep scan takes up to ScanDepth jobs of every user. Only a deep scan detects jobs
+// that no longer wait, and gives a reason for every waiting job.
 type Scan struct {
 	Deep    bool
-	Waiting []app.Waiting // the jobs found so far
+	Waiting []app.Waiting // jobs selected so far
 
 	slots    *slots
 	limits   *Limits
@@ -34,14 +33,13 @@ type Scan struct {
 	begun      bool
 	user       User
 	priority   int
-	looked     int    // jobs taken of this user and priority
-	mine, left budget // what this user, and all users, could still start
+	looked     int    // jobs of this user and priority taken
+	mine, left budget // for this user, and for all users
 }
 
-// Scan begins a scan for at most limit starts. It leaves out the jobs for which
-// skip is true: they are in the queue, but already being claimed. A scan is deep
-// in any case if the job with the reservation can start, so that it is found
-// wherever it stands.
+// Scan begins a scan for at most limit starts. It skips the jobs for which skip returns
+// true: they are in the queue, but already being claimed. A scan is always deep if the
+// job with the reservation can start, so that it is found wherever it is in the queue.
 func (t *FairShare) Scan(now time.Time, limit int, deep bool, skip func(app.JobID) bool) *Scan {
 	s := &Scan{Deep: deep, slots: &t.slots, limits: t.limits, skip: skip, limit: limit, reserved: t.reservation(now)}
 	if s.reserved != nil && t.slots.lacks(s.reserved.Needs, placement.Resources{}) == (placement.Resources{}) {
@@ -54,7 +52,7 @@ func (t *FairShare) Scan(now time.Time, limit int, deep bool, skip func(app.JobI
 // NothingFree reports whether no further job could start.
 func (s *Scan) NothingFree() bool { return s.left.spent() }
 
-// Visit takes or leaves one job of the queue.
+// Visit takes or skips one job of the queue.
 func (s *Scan) Visit(w app.Waiting) app.Visit {
 	if !s.Deep && s.begun && w.Priority != s.priority && s.left.spent() {
 		return app.EndVisit
@@ -74,7 +72,7 @@ func (s *Scan) Visit(w app.Waiting) app.Visit {
 	}
 	depth := ScanDepth
 	if !s.slots.bounded {
-		depth = max(ScanDepth, s.limit) // any number may start
+		depth = max(ScanDepth, s.limit) // any number can start
 	}
 	if s.looked >= depth || !s.Deep && s.mine.spent() {
 		return app.NextUser
@@ -82,7 +80,7 @@ func (s *Scan) Visit(w app.Waiting) app.Visit {
 	return app.NextJob
 }
 
-// budget holds the resources that remain if every job found so far is started.
+// budget holds the resources that remain if every selected job is started.
 type budget struct {
 	free    placement.Resources
 	starts  int
@@ -93,7 +91,7 @@ func (s *Scan) budget() budget {
 	return budget{free: s.slots.free(), starts: s.limit, bounded: s.slots.bounded}
 }
 
-// spend reports whether there is enough.
+// spend deducts needs and reports true, or reports false if too little is left.
 func (b *budget) spend(needs placement.Resources) bool {
 	if b.bounded && short(b.free, needs) != (placement.Resources{}) {
 		return false
@@ -103,7 +101,7 @@ func (b *budget) spend(needs placement.Resources) bool {
 	return true
 }
 
-// limit lowers the budget to what limits leave.
+// limit lowers the budget to the resources left by limits.
 func (b *budget) limit(left placement.Resources, bounded bool) {
 	switch {
 	case !bounded:

@@ -1,11 +1,11 @@
-// Package schedule decides which waiting job is next on an executor and which
-// slot it gets, and forecasts: at which position of the queue a job is, and when
-// it starts. It does no I/O and has no clock: the queue and the time are passed in.
+// Package schedule decides which waiting job of an executor is next and which slot it
+// gets, and forecasts queue positions and start times. It does no I/O and has no clock:
+// the queue and the time are passed in.
 //
-// A higher priority goes first. Among users of the same priority it is the turn
-// of the one with the fewest running jobs, then of the one who started a job
-// least recently. A job that does not fit when it is next is passed over;
-// after some time of that it reserves what becomes free.
+// A higher priority goes first. Among users of the same priority, the one with the fewest
+// running jobs is next, then the one who least recently started a job. A job that does
+// not fit when it is next is passed over; after some time it reserves the resources that
+// become free.
 package schedule
 
 import (
@@ -18,8 +18,8 @@ import (
 	"molrun/app/job/eta"
 )
 
-// User is a person in an organization. Users get equal shares, however many jobs
-// each of them has queued.
+// User is a person in an organization. Users get equal shares, regardless of how many
+// jobs each has queued.
 type User struct{ Organization, Email string }
 
 func userOf(w app.Waiting) User { return User{w.Organization, w.Email} }
@@ -32,22 +32,22 @@ type Lease struct {
 	Work eta.Work
 }
 
-// FairShare decides who is next on one executor.
+// FairShare decides which job is next on one executor.
 type FairShare struct {
 	slots        slots
-	running      map[User]int    // jobs that have a slot
-	started      map[User]uint64 // when the user last started a job, counted in starts
+	running      map[User]int    // jobs holding a slot
+	started      map[User]uint64 // value of starts when the user last started a job
 	starts       uint64
-	passed       map[app.JobID]*passedOver // all of them were waiting at the last deep scan
+	passed       map[app.JobID]*passedOver // all were waiting at the last deep scan
 	reserveAfter time.Duration
 	mute         bool
 	limits       *Limits
-	limited      map[app.JobID]*limited // likewise
+	limited      map[app.JobID]*limited // as for passed
 }
 
-// NewFairShare returns the fair share of an executor on which nothing runs. An executor that
-// is not bounded queues by itself and takes anything. A job that has been passed
-// over for reserveAfter reserves its slot.
+// NewFairShare returns the fair share of an executor on which nothing runs. An executor
+// that is not bounded has its own queue and accepts any number of jobs. A job passed over
+// for reserveAfter reserves its slot.
 func NewFairShare(capacity app.Capacity, bounded bool, reserveAfter time.Duration) *FairShare {
 	return &FairShare{
 		slots:        newSlots(capacity, bounded),
@@ -60,20 +60,20 @@ func NewFairShare(capacity app.Capacity, bounded bool, reserveAfter time.Duratio
 	}
 }
 
-// Bounded reports whether the executor has slots; another queues by itself.
+// Bounded reports whether the executor has slots; otherwise it has its own queue.
 func (t *FairShare) Bounded() bool { return t.slots.bounded }
 
-// SetGPUs replaces what is known of the executor's GPUs. Jobs keep those that they have.
+// SetGPUs replaces the state of the executor's GPUs. Jobs keep the GPUs they hold.
 func (t *FairShare) SetGPUs(c app.Capacity) {
 	own := &t.slots.capacity
 	own.GPUs, own.Cards, own.FaultyGPUs, own.GPUsUnknown = c.GPUs, c.Cards, c.FaultyGPUs, c.GPUsUnknown
 	t.slots.countGPUs()
 }
 
-// HeldGPUs returns the GPUs that jobs have, sorted.
+// HeldGPUs returns the GPUs held by jobs, sorted.
 func (t *FairShare) HeldGPUs() []string { return slices.Sorted(maps.Keys(t.slots.leased)) }
 
-// CountRunning counts a job as running that Next did not start, as after a restart.
+// CountRunning counts a running job that Next did not start, as after a restart.
 func (t *FairShare) CountRunning(l Lease) {
 	t.running[l.User]++
 	t.slots.take(l.Needs, l.Devices)

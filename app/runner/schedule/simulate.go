@@ -10,46 +10,46 @@ import (
 	"molrun/app/job/eta"
 )
 
-// Bounds of a simulation: jobs that start, and looks at waiting jobs.
+// Limits of a simulation: started jobs, and visits of waiting jobs.
 const (
-	mostStarts = 2_000
-	mostLooks  = 200_000
+	maxStarts = 2_000
+	maxVisits = 200_000
 )
 
-// plannedStart is when a job will start, and what that follows from.
+// plannedStart is when a job will start, and the basis of that estimate.
 type plannedStart struct {
 	at    time.Time
 	basis string
 }
 
-// simulation plays the rounds to come, with the code that plays the real ones.
+// simulation runs future scheduling rounds with the code of the real ones.
 type simulation struct {
 	share   *FairShare
 	now     time.Time
-	lines   [][]app.Waiting // what waits; each its own copy
-	cut     []bool          // a line continues after the listed jobs
+	lines   [][]app.Waiting // waiting jobs; each line is a copy
+	cut     []bool          // whether a line continues after the listed jobs
 	running slotEndings
 	times   *runTimes
 	basis   etaBasis
 	looks   int
-	scanned time.Time // when it last looked deep
+	scanned time.Time // time of the last deep scan
 	starts  map[app.JobID]plannedStart
 }
 
-// simulate returns when jobs of the queue start, as far as the ends of all those
-// before them are known.
+// simulate returns when queued jobs start, as far as the end times of all jobs before
+// them are known.
 func simulate(s QueueState, queue []app.QueueLine, running *slotEnds, t *runTimes) map[app.JobID]plannedStart {
-	if s.Blocked || !s.Turns.Bounded() || running == nil {
+	if s.Blocked || !s.Share.Bounded() || running == nil {
 		return nil
 	}
 	sim := &simulation{
-		share: s.Turns.Clone(), now: s.At, running: slices.Clone(running.all), basis: running.basis,
+		share: s.Share.Clone(), now: s.At, running: slices.Clone(running.all), basis: running.basis,
 		times: t, starts: map[app.JobID]plannedStart{},
 	}
 	sim.share.Mute()
 	heap.Init(&sim.running)
 	for _, q := range queue {
-		listed := q.Jobs[:min(len(q.Jobs), mostStarts)]
+		listed := q.Jobs[:min(len(q.Jobs), maxStarts)]
 		sim.lines = append(sim.lines, slices.Clone(listed))
 		sim.cut = append(sim.cut, len(listed) < q.Count)
 	}
@@ -58,13 +58,13 @@ func simulate(s QueueState, queue []app.QueueLine, running *slotEnds, t *runTime
 	return sim.starts
 }
 
-// slotEnds are when the jobs that have slots end.
+// slotEnds holds the end times of the jobs that have slots.
 type slotEnds struct {
 	all   slotEndings
 	basis etaBasis
 }
 
-// slotEndsOf returns nil if an end is unknown.
+// slotEndsOf returns the end times, or nil if one is unknown.
 func slotEndsOf(s QueueState, t *runTimes) *slotEnds {
 	e := &slotEnds{}
 	for id, lease := range s.Running {
@@ -78,7 +78,7 @@ func slotEndsOf(s QueueState, t *runTimes) *slotEnds {
 	return e
 }
 
-// from returns the ends with those that should be over by now.
+// from returns the end times, with those already past moved to now.
 func (e *slotEnds) from(now time.Time) *slotEnds {
 	if e == nil {
 		return nil
@@ -92,7 +92,8 @@ func (e *slotEnds) from(now time.Time) *slotEnds {
 	return later
 }
 
-// nextEnd advances to the next end of a job; false if none runs, or nothing waits.
+// nextEnd advances to the next end of a job. It returns false if no job runs or none
+// waits.
 func (s *simulation) nextEnd() bool {
 	waits := slices.ContainsFunc(s.lines, func(jobs []app.Waiting) bool { return len(jobs) > 0 })
 	if !waits || len(s.running) == 0 {
@@ -105,32 +106,33 @@ func (s *simulation) nextEnd() bool {
 	return true
 }
 
-// round plays one round as the runner does: a deep one unless there has just been one,
-// and a deep one where a shallow one leaves something free. It returns false where the
-// simulation ends: at its bounds, or when the end of a job that starts is unknown.
+// round simulates one round as the runner does it: a deep one unless there has just been
+// one, and a second, deep one if a shallow one leaves resources free. It returns false
+// where the simulation ends: at its limits, or when the end time of a started job is
+// unknown.
 func (s *simulation) round() bool {
 	deep := s.now.Sub(s.scanned) >= ScanEvery
 	goesOn := s.scan(deep)
-	if free := s.share.Scan(s.now, mostStarts, true, nil); goesOn && !deep && !free.NothingFree() {
+	if free := s.share.Scan(s.now, maxStarts, true, nil); goesOn && !deep && !free.NothingFree() {
 		return s.scan(true)
 	}
 	return goesOn
 }
 
-// scan looks at the queue and starts jobs.
+// scan scans the queue and starts jobs.
 func (s *simulation) scan(deep bool) bool {
 	if deep {
 		s.scanned = s.now
 	}
-	scan := s.share.Scan(s.now, mostStarts, deep, func(app.JobID) bool { return false })
+	scan := s.share.Scan(s.now, maxStarts, deep, func(app.JobID) bool { return false })
 	for _, jobs := range s.lines {
 		if !s.visit(scan, jobs) {
 			break
 		}
 	}
-	decision := s.share.Next(s.now, "", scan, mostStarts)
+	decision := s.share.Next(s.now, "", scan, maxStarts)
 	basis := s.basis.text
-	goesOn := s.looks < mostLooks && len(s.starts)+len(decision.Start) < mostStarts
+	goesOn := s.looks < maxVisits && len(s.starts)+len(decision.Start) < maxStarts
 	for _, d := range decision.Start {
 		e := s.times.estimate(d.Work)
 		s.starts[d.ID] = plannedStart{s.now, basis(d.Work.Class)}
@@ -146,7 +148,7 @@ func (s *simulation) scan(deep bool) bool {
 	return goesOn
 }
 
-// visit shows a line to a scan; false if the scan needs no more.
+// visit passes a line to a scan. It returns false if the scan needs no more jobs.
 func (s *simulation) visit(scan *Scan, jobs []app.Waiting) bool {
 	for _, w := range jobs {
 		s.looks++
@@ -160,8 +162,8 @@ func (s *simulation) visit(scan *Scan, jobs []app.Waiting) bool {
 	return true
 }
 
-// remove takes a job out of its line; false if the line continues with jobs that are
-// not listed.
+// remove removes a job from its line. It returns false if the line continues with jobs
+// that are not listed.
 func (s *simulation) remove(id app.JobID) bool {
 	for i, jobs := range s.lines {
 		n := slices.IndexFunc(jobs[:min(len(jobs), ScanDepth)], func(w app.Waiting) bool { return w.ID == id })
@@ -175,13 +177,13 @@ func (s *simulation) remove(id app.JobID) bool {
 	return true
 }
 
-// slotEnding is when the slot of a job becomes free.
+// slotEnding is when a job's slot becomes free.
 type slotEnding struct {
 	at    time.Time
 	lease Lease
 }
 
-// slotEndings is a heap, the next first.
+// slotEndings is a heap ordered by time.
 type slotEndings []slotEnding
 
 func (e slotEndings) Len() int { return len(e) }
@@ -196,10 +198,10 @@ func (e *slotEndings) Pop() any {
 	return last
 }
 
-// etaBasis is what the ends of jobs follow from so far.
+// etaBasis accumulates the basis of the estimated end times.
 type etaBasis struct {
-	class string // the only class, if it is the only one
-	by    string // the last
+	class string // the class, if there is only one
+	by    string // the last basis added
 	mixed bool   // several classes, or progress and past runs
 }
 
@@ -211,8 +213,8 @@ func (b *etaBasis) add(class, by string) {
 	b.class, b.by = class, by
 }
 
-// text names past runs if they are all of the job's own class. Others are not named:
-// they may be of another organization.
+// text names past runs only if all of them are of the job's own class. Others might
+// belong to another organization.
 func (b etaBasis) text(own string) string {
 	switch {
 	case b.by == "":

@@ -8,14 +8,14 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// slots is what an executor has and how much of it is in use.
+// slots holds the resources of an executor and their use.
 type slots struct {
 	capacity app.Capacity
-	bounded  bool // false: the executor queues by itself, anything fits
+	bounded  bool // false if the executor has its own queue: anything fits
 	used     placement.Resources
-	leased   map[string]int // jobs by GPU; more than one only if a restart found them so
-	freeGPUs int            // GPUs that can be given away and that no job has
-	pinned   map[int]int    // likewise by CPU
+	leased   map[string]int // number of jobs by GPU; above 1 only as found after a restart
+	freeGPUs int            // assignable GPUs that no job holds
+	pinned   map[int]int    // number of jobs by CPU, as for leased
 }
 
 func newSlots(capacity app.Capacity, bounded bool) slots {
@@ -24,7 +24,8 @@ func newSlots(capacity app.Capacity, bounded bool) slots {
 	return s
 }
 
-// countGPUs counts the free GPUs. A job that has one which is faulty takes none of the others.
+// countGPUs counts the free GPUs. A job that holds a faulty GPU does not reduce the
+// number of the others.
 func (s *slots) countGPUs() {
 	s.freeGPUs = 0
 	for _, gpu := range s.capacity.GPUs {
@@ -40,7 +41,7 @@ func (s *slots) clone() slots {
 	return c
 }
 
-// total returns what the executor has, its faulty GPUs included.
+// total returns the executor's resources, including faulty GPUs.
 func (s *slots) total() placement.Resources {
 	return placement.Resources{
 		CPUs:        s.capacity.CPUs,
@@ -49,19 +50,19 @@ func (s *slots) total() placement.Resources {
 	}
 }
 
-// Used returns what running jobs use.
+// Used returns the resources in use by running jobs.
 func (t *FairShare) Used() placement.Resources { return t.slots.used }
 
-// free returns what no job uses.
+// free returns the resources not in use.
 func (s *slots) free() placement.Resources {
 	free := minus(s.total(), s.used)
 	free.GPUs = s.freeGPUs
 	return free
 }
 
-// lacks returns the needs that can't be met now without touching what is
-// reserved. A job that needs none of a resource is never held up by it, so a
-// shortage of GPUs does not stop jobs that only compute on CPUs.
+// lacks returns the needs that can't be met now without touching the reserved resources.
+// A job that needs none of a resource is never held up by it, so a shortage of GPUs does
+// not stop CPU-only jobs.
 func (s *slots) lacks(needs, reserved placement.Resources) placement.Resources {
 	if !s.bounded {
 		return placement.Resources{}
@@ -69,8 +70,8 @@ func (s *slots) lacks(needs, reserved placement.Resources) placement.Resources {
 	return short(minus(s.free(), reserved), needs)
 }
 
-// never returns those needs that the whole executor could not meet. Faulty GPUs can be
-// repaired.
+// never returns the needs that exceed the whole executor. Faulty GPUs count, because they
+// can be repaired.
 func (s *slots) never(needs placement.Resources) placement.Resources {
 	if !s.bounded {
 		return placement.Resources{}
@@ -82,13 +83,13 @@ func (s *slots) never(needs placement.Resources) placement.Resources {
 	return lack
 }
 
-// lacksGPUs reports whether a job needs more GPUs than can be given away, even if no other
-// job had one.
+// lacksGPUs reports whether a job needs more GPUs than could be assigned even if no job
+// held one.
 func (s *slots) lacksGPUs(needs placement.Resources) bool {
 	return s.bounded && needs.GPUs > len(s.capacity.GPUs)
 }
 
-// lease takes a slot for a job that fits and returns its devices.
+// lease takes a slot for a job that fits, and returns its devices.
 func (s *slots) lease(needs placement.Resources) placement.Devices {
 	var gpus []string
 	for _, device := range s.capacity.GPUs {
@@ -101,7 +102,7 @@ func (s *slots) lease(needs placement.Resources) placement.Devices {
 	return devices
 }
 
-// cards returns the cards of GPUs, none if no GPU is an instance of one.
+// cards returns the cards of GPUs, or none if no GPU is an instance on a card.
 func (s *slots) cards(gpus []string) (cards []string) {
 	instances := false
 	for _, gpu := range gpus {
@@ -118,8 +119,8 @@ func (s *slots) cards(gpus []string) (cards []string) {
 	return cards
 }
 
-// freeCPUs chooses CPUs that no job is pinned to, of cores that are used least. If there are
-// too few, as when the service was restarted with others, the job is not pinned.
+// freeCPUs selects CPUs that no job is pinned to, from the least used cores. If there are
+// too few, as after a restart with different CPUs, the job is not pinned.
 func (s *slots) freeCPUs(n int) []int {
 	free := make([][]int, len(s.capacity.Cores))
 	for i, core := range s.capacity.Cores {
@@ -133,7 +134,7 @@ func (s *slots) freeCPUs(n int) []int {
 	return slices.Sorted(slices.Values(chosen[:n]))
 }
 
-// take takes the slot of a job that already has its devices.
+// take takes the slot for a job that already has its devices.
 func (s *slots) take(needs placement.Resources, devices placement.Devices) {
 	s.used = plus(s.used, needs)
 	for _, gpu := range devices.GPUs {

@@ -8,16 +8,16 @@ import (
 	"molrun/app/job/eta"
 )
 
-// RunHistory is what is known of how long jobs run.
+// RunHistory provides the run times of earlier jobs and the progress of running ones.
 type RunHistory interface {
-	// History returns the past runs of a class, nil if there are none.
+	// History returns the past runs of a class, or nil if there are none.
 	History(class string) *eta.History
-	// Left returns how long a job still runs, and what that follows from, "" if it
-	// is unknown; runs is false if the job has not begun.
-	Left(id app.JobID) (seconds float64, basis string, runs bool)
+	// Left returns the remaining run time of a job and the basis of that estimate, "" if
+	// it is unknown. runs is false if the job has not begun.
+	RemainingTime(id app.JobID) (seconds float64, basis string, runs bool)
 }
 
-// runTimes remembers what was asked of the past.
+// runTimes caches what RunHistory returned.
 type runTimes struct {
 	past      RunHistory
 	histories map[string]*eta.History
@@ -28,7 +28,7 @@ func newRunTimes(p RunHistory) *runTimes {
 	return &runTimes{past: p, histories: map[string]*eta.History{}, estimates: map[eta.Work]eta.Estimate{}}
 }
 
-// estimate returns what past runs say of a job.
+// estimate returns the estimate for a job from past runs.
 func (t *runTimes) estimate(w eta.Work) eta.Estimate {
 	e, known := t.estimates[w]
 	if known || w.Class == "" {
@@ -44,18 +44,18 @@ func (t *runTimes) estimate(w eta.Work) eta.Estimate {
 	return e
 }
 
-// left returns how long a job that has a slot still runs, and what that follows from, "" if
-// it is unknown. One that has not begun to run has all before it.
+// left returns the remaining run time of a job that has a slot, and the basis of that
+// estimate, "" if it is unknown. For a job that has not begun it is the whole run time.
 func (t *runTimes) left(id app.JobID, w eta.Work) (left time.Duration, by string) {
-	secs, by, runs := t.past.Left(id)
+	secs, by, runs := t.past.RemainingTime(id)
 	if e := t.estimate(w); !runs && e.Known() {
 		secs, by = e.Seconds(), t.basis(w)
 	}
 	return seconds(secs), by
 }
 
-// etaBasis says what the estimate of a job is made of. A class begins with the type and
-// the version.
+// basis describes the basis of a job's estimate. A class begins with the algorithm's type
+// and version.
 func (t *runTimes) basis(w eta.Work) string {
 	typ, rest, _ := strings.Cut(w.Class, " ")
 	version, _, _ := strings.Cut(rest, " ")

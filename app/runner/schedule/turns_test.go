@@ -18,7 +18,7 @@ func TestOneJobOfAnotherUserIsNext(t *testing.T) {
 		b.add("ann", fmt.Sprintf("a%04d", i), cpus(1))
 	}
 	b.deep("a0000", "a0001")
-	b.now = b.now.Add(24 * time.Hour) // however long ann's jobs have waited
+	b.now = b.now.Add(24 * time.Hour) // regardless of how long ann's jobs have waited
 	b.deep()
 	b.add("bob", "b", cpus(1))
 	b.end("a0000")
@@ -45,7 +45,7 @@ func TestFewestRunningGoesBeforeLeastRecentlyStarted(t *testing.T) {
 	b.deep("a0", "a1")
 	b.add("bob", "b0", cpus(1))
 	b.deep("b0")
-	b.end("b0") // bob was the last to start a job, and has none running
+	b.end("b0") // bob was the last to start a job, but has none running
 	b.add("ann", "a2", cpus(1))
 	b.add("bob", "b1", cpus(1))
 	b.deep("b1")
@@ -136,8 +136,8 @@ func TestImpossibleNamesNeedAndCapacity(t *testing.T) {
 	b := newBoard(t, app.Capacity{CPUs: 4, MemoryBytes: 8 * gib, GPUs: []string{"0"}})
 	b.add("ann", "big", placement.Resources{CPUs: 8, MemoryBytes: 16 * gib, GPUs: 2})
 	b.add("ann", "ok", cpus(4))
-	want := []Rejection{{"big", `The job needs 2 GPUs, 8 CPUs and 16.0 GiB of memory, but the executor "local" has 1 GPU, 4 CPUs and 8.0 GiB of memory in all. ` +
-		"Choose settings that need less, or ask an administrator for another executor."}}
+	want := []Rejection{{"big", `The job needs 2 GPUs, 8 CPUs and 16.0 GiB of memory, but executor "local" has only 1 GPU, 4 CPUs and 8.0 GiB of memory in total. ` +
+		"Choose smaller settings, or ask an administrator for another executor."}}
 	must.Equal(t, "refusals", b.shallow("ok").Impossible, want)
 }
 
@@ -160,7 +160,7 @@ func TestDeviceTakenTwiceIsFreeAfterBothEnd(t *testing.T) {
 	s := newSlots(app.Capacity{CPUs: 4, GPUs: []string{"0", "1"}}, true)
 	needs := placement.Resources{CPUs: 1, GPUs: 1}
 	s.take(needs, placement.Devices{GPUs: []string{"0"}}) // ended, but not finished
-	s.take(needs, placement.Devices{GPUs: []string{"0"}}) // runs
+	s.take(needs, placement.Devices{GPUs: []string{"0"}}) // running
 	s.release(needs, placement.Devices{GPUs: []string{"0"}})
 	if got := s.lease(needs); !slices.Equal(got.GPUs, []string{"1"}) {
 		t.Errorf("leased %v, want 1: a job still has 0", got)

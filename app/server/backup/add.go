@@ -11,8 +11,8 @@ import (
 	"molrun/blobs"
 )
 
-// addFile puts a file into the backup: as a link to the previous backup, as the copy
-// that an unfinished backup has left, or as a new copy.
+// addFile adds a file to the backup: as a link to the previous backup, as a copy left by
+// an unfinished backup, or as a new copy.
 func (t *taking) addFile(ctx context.Context, f blobs.File) error {
 	for _, way := range []func(context.Context, blobs.File) (bool, error){t.link, t.keepUnfinished} {
 		if done, err := way(ctx, f); done || err != nil {
@@ -22,7 +22,7 @@ func (t *taking) addFile(ctx context.Context, f blobs.File) error {
 	return t.copy(ctx, f)
 }
 
-// link links the file of the previous backup if it is the same.
+// link links to the previous backup's file if it is the same.
 func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 	sum := t.previousSums[path.Join(dataDir, f.Path)]
 	if sum == "" || f.SHA256 != "" && sum != f.SHA256 {
@@ -33,7 +33,7 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 	if err != nil || !info.Mode().IsRegular() || f.Size >= 0 && info.Size() != f.Size {
 		return false, nil
 	}
-	if f.SHA256 == "" { // only the live file shows it
+	if f.SHA256 == "" { // only the live file can confirm it
 		live, err := t.snapshot.Files.Stat(f.Path)
 		if err != nil || live.Size() != info.Size() || !live.ModTime().Equal(info.ModTime()) {
 			return false, nil
@@ -44,7 +44,7 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 		case ctx.Err() != nil:
 			return false, context.Cause(ctx)
 		case err != nil || found != sum:
-			t.problemf("backup %s has a damaged %s; it was copied anew", t.previous, f)
+			t.problemf("backup %s has a damaged %s; copied it again", t.previous, f)
 			return false, nil
 		}
 	}
@@ -53,7 +53,7 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 		return false, err
 	}
 	if err := errors.Join(removeIfExists(file), os.Link(old, file)); err != nil {
-		return false, nil // as on a file system without links: copy
+		return false, nil // for example no hard links on this file system: copy
 	}
 	if err := t.compare(ctx, f, sum, file, info); err != nil {
 		return false, err
@@ -61,7 +61,7 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 	return true, t.count(f.Path, sum, info.Size(), &t.record.Linked)
 }
 
-// keepUnfinished takes the copy that an unfinished backup has left, if its digest is right.
+// keepUnfinished reuses a copy left by an unfinished backup if its digest is correct.
 func (t *taking) keepUnfinished(ctx context.Context, f blobs.File) (bool, error) {
 	file := t.path(partialDir, dataDir, f.Path)
 	info, err := os.Lstat(file)
@@ -81,8 +81,8 @@ func (t *taking) keepUnfinished(ctx context.Context, f blobs.File) (bool, error)
 	return true, t.count(f.Path, sum, size, &t.record.Linked)
 }
 
-// copy copies the live file. A damaged file is copied too, since it is better than
-// none, and reported.
+// copy copies the live file. A damaged file is reported but still copied, since it is
+// better than none.
 func (t *taking) copy(ctx context.Context, f blobs.File) error {
 	from, info, err := t.snapshot.Files.Open(f.Path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (t *taking) copy(ctx context.Context, f blobs.File) error {
 	return t.count(f.Path, sum, size, &t.record.Copied)
 }
 
-// pathFor returns the path of a file of this backup and makes its directory.
+// pathFor returns the path of a file of this backup and creates its directory.
 func (t *taking) pathFor(name string) (string, error) {
 	file := t.path(partialDir, dataDir, filepath.FromSlash(name))
 	return file, os.MkdirAll(filepath.Dir(file), 0o700)

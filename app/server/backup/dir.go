@@ -15,7 +15,7 @@ import (
 	"molrun/app/server/snapshot"
 )
 
-// The names in a directory of backups; the package comment says what they are.
+// Names in a backup directory, described in the package comment.
 const (
 	markerFile = "molrun-backups.json"
 	recordFile = "backup.json"
@@ -30,20 +30,19 @@ const format = 1
 // Dir is a directory of backups of one database.
 type Dir string
 
-// marker says whose backups a directory has.
+// marker identifies the database of a backup directory.
 type marker struct {
 	Format   int    `json:"format"`
 	Database string `json:"database"`
 }
 
-// lock reserves the directory, which is made if necessary, for one backup of a
-// database. A directory with other content is refused, as are the backups of
-// another database.
+// lock reserves the directory for one backup of a database, creating it if necessary. It
+// rejects a directory with other content or with backups of another database.
 func (d Dir) lock(database string) (unlock func() error, err error) {
 	if err := durable.MkdirAll(string(d), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of backups: %w", err)
 	}
-	lock, err := lockDir(string(d), fmt.Sprintf("another backup is being made into %s; wait for its end", d))
+	lock, err := lockDir(string(d), fmt.Sprintf("another backup into %s is in progress; wait until it is done", d))
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +52,13 @@ func (d Dir) lock(database string) (unlock func() error, err error) {
 	return lock.Close, nil
 }
 
-// claim marks an empty directory as that of a database's backups, or checks the
-// mark.
+// claim marks an empty directory as the backup directory of a database, or checks the
+// marker.
 func (d Dir) claim(database string) error {
 	of, err := readJSON[marker](d.path(markerFile))
 	switch {
 	case err == nil && of.Database != database:
-		return fault.Errorf(fault.Invalid, "%s has the backups of another service; give this one a directory of its own", d)
+		return fault.Errorf(fault.Invalid, "%s contains the backups of another service; use a separate directory", d)
 	case err == nil:
 		return checkFormat(d.path(markerFile), of.Format)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -88,7 +87,7 @@ func (d Dir) path(names ...string) string {
 	return filepath.Join(string(d), filepath.Join(names...))
 }
 
-// Names lists the finished backups, oldest first.
+// Names returns the names of the finished backups, oldest first.
 func (d Dir) Names() ([]string, error) {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
@@ -104,20 +103,20 @@ func (d Dir) Names() ([]string, error) {
 	return names, nil
 }
 
-// isName reports whether freeName may have given a name.
+// isName reports whether a name could come from freeName.
 func isName(name string) bool {
 	moment, number, numbered := strings.Cut(name, "-")
 	_, err := time.Parse(snapshot.NameLayout, moment)
 	return err == nil && (!numbered || isNumber(number))
 }
 
-// isNumber reports whether text has three digits or more, and nothing else.
+// isNumber reports whether text consists of three or more digits.
 func isNumber(text string) bool {
 	return len(text) >= 3 && strings.Trim(text, "0123456789") == ""
 }
 
-// freeName returns the name of a new backup. It sorts after all others, even if the
-// clock went back.
+// freeName returns the name of a new backup. It sorts after all others, even if the clock
+// was set back.
 func (d Dir) freeName(taken time.Time) (string, error) {
 	names, err := d.Names()
 	if err != nil {
@@ -131,7 +130,7 @@ func (d Dir) freeName(taken time.Time) (string, error) {
 	n := 1
 	if number != "" {
 		if _, err := fmt.Sscanf(number, "%03d", &n); err != nil {
-			return "", fmt.Errorf("%s is no name of a backup; rename it", names[len(names)-1])
+			return "", fmt.Errorf("%s is not a valid backup name; rename it", names[len(names)-1])
 		}
 	}
 	return fmt.Sprintf("%s-%03d", last, n+1), nil

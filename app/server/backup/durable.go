@@ -23,7 +23,7 @@ func readJSON[T any](path string) (*T, error) {
 	return &v, nil
 }
 
-// writeJSON makes a file appear whole or not at all.
+// writeJSON writes a file atomically.
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -36,7 +36,7 @@ func writeJSON(path string, v any) error {
 	return errors.Join(durable.Replace(dir, filepath.Base(path), append(text, '\n')), dir.Close())
 }
 
-// syncTree makes all names below a directory durable.
+// syncTree makes all directory entries in a tree durable.
 func syncTree(top string) error {
 	return filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {

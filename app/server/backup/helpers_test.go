@@ -18,13 +18,13 @@ import (
 	"molrun/blobs"
 )
 
-// directory is a data directory on which no service runs, and a place for backups.
+// directory is a data directory without a running service, and a directory for backups.
 type directory struct {
 	*fixture.Site
 	t       *testing.T
 	backups Dir
-	uploads []string // paths below it, of three files of 10 bytes
-	job     string   // of a completed job with the result out.txt
+	uploads []string // paths in it, of three files of 10 bytes
+	job     string   // a completed job with the result out.txt
 }
 
 func newDirectory(t *testing.T) *directory {
@@ -42,15 +42,15 @@ func newDirectory(t *testing.T) *directory {
 	return d
 }
 
-// configOf is the configuration of a data directory, which a test may put on any file
-// system.
+// configOf returns the configuration for a data directory, which tests can put on any
+// file system.
 func configOf(data string) config.Config {
 	c := config.Default()
 	c.Data, c.Database.FileSystem = data, "any"
 	return c
 }
 
-// take takes a backup, whose files have to be as its sums say.
+// take takes a backup and checks that its files match their digests.
 func (d *directory) take(o Options) *Record {
 	d.t.Helper()
 	o.Dir = d.backups

@@ -11,9 +11,8 @@ import (
 	"molrun/blobs"
 )
 
-// compare notes that a file of the data directory is not what the backup has of it.
-// It reads the file only if its time differs from that of the backup's copy, or in a
-// deep backup.
+// compare records damage if a file of the data directory differs from the backup's copy.
+// It reads the file only if its time differs from the copy's, or in a deep backup.
 func (t *taking) compare(ctx context.Context, f blobs.File, sum, copied string, info fs.FileInfo) error {
 	if f.Changing {
 		return nil
@@ -41,7 +40,7 @@ func (t *taking) compare(ctx context.Context, f blobs.File, sum, copied string, 
 	case found != sum:
 		t.damagef("%s %s", f, snapshot.Mismatch(f, found, live.Size()))
 	case !sameTime:
-		return os.Chtimes(copied, live.ModTime(), live.ModTime()) // the next backup need not read it
+		return os.Chtimes(copied, live.ModTime(), live.ModTime()) // saves the next backup from reading it
 	}
 	return nil
 }
@@ -56,7 +55,7 @@ func (t *taking) liveDigest(ctx context.Context, name string) (string, error) {
 	return sum, err
 }
 
-// damagef notes damage of the data directory that the backup does not have.
+// damagef records damage to the data directory that the backup does not have.
 func (t *taking) damagef(format string, args ...any) {
 	if len(t.record.Damaged) < maxProblems {
 		t.record.Damaged = append(t.record.Damaged, fmt.Sprintf(format, args...))

@@ -11,7 +11,7 @@ import (
 	"molrun/app/base/fault"
 )
 
-// refuseWithin refuses to put backups where they would be part of the data.
+// refuseWithin returns an error if the backup directory is inside the data directory.
 func refuseWithin(dir, data string) error {
 	dir, err := realPath(dir)
 	if err != nil {
@@ -21,12 +21,12 @@ func refuseWithin(dir, data string) error {
 		return err
 	}
 	if dir == data || strings.HasPrefix(dir, data+string(filepath.Separator)) {
-		return fault.Errorf(fault.Invalid, "%s lies in the data directory; name another directory, best on another disk", dir)
+		return fault.Errorf(fault.Invalid, "%s is inside the data directory; choose another directory, preferably on another disk", dir)
 	}
 	return nil
 }
 
-// realPath follows symbolic links as far as the path exists.
+// realPath resolves symbolic links in the existing part of a path.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -44,8 +44,8 @@ func realPath(path string) (string, error) {
 	}
 }
 
-// lockDir locks a directory until the file is closed or the process ends. On a
-// file system without locks there is none.
+// lockDir locks a directory until the file is closed or the process exits. On a file
+// system without locks it does not lock.
 func lockDir(dir, taken string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"molrun/app/server/config"
 )
 
-// goingPrefix begins the name of a backup that is being removed: it has no name of a
-// backup any more, so it can't be mistaken for a whole one.
+// goingPrefix is the prefix of a backup that is being removed. The result is not a valid
+// name, so it cannot be mistaken for a complete backup.
 const goingPrefix = "going-"
 
-// Prune removes the backups that a rule does not keep, and returns their names. The newest
-// stays, and so does the newest that is without problems. What can't be read, or is of
-// another database, stays too: it is not known to be one of these. The rule holds for those
-// that were taken before the newest, and once more for those that a wrong clock has put
-// after it, which take the place of no other.
+// Prune removes the backups that a rule does not keep, and returns their names. It always
+// keeps the newest one and the newest one without problems. It also keeps any that are
+// unreadable or of another database, since those are not known to belong here. The rule
+// applies to the backups taken before the newest, and separately to those dated after it
+// by a wrong clock, so that neither group displaces the other.
 func (d Dir) Prune(keep config.Keep) (removed []string, err error) {
-	if err := d.removeGoing(); err != nil {
+	if err := d.removeLeftovers(); err != nil {
 		return nil, err
 	}
 	names, err := d.Names()
@@ -48,16 +48,17 @@ func (d Dir) Prune(keep config.Keep) (removed []string, err error) {
 		}
 		removed = append(removed, name)
 	}
-	return removed, errors.Join(durable.SyncFolder(string(d)), d.removeGoing())
+	return removed, errors.Join(durable.SyncFolder(string(d)), d.removeLeftovers())
 }
 
-// chosen says which backups stay; nil is one of which nothing is known.
+// chosen reports which backups to keep; a nil record is of a backup about which nothing
+// is known.
 func chosen(keep config.Keep, records []*Record) []bool {
 	stays := make([]bool, len(records))
 	newest := len(records) - 1
 	stays[newest] = true
 	good := false
-	var before, after []int // the newest
+	var before, after []int // relative to the newest
 	for i := newest; i >= 0; i-- {
 		r := records[i]
 		switch {
@@ -86,8 +87,8 @@ func chosen(keep config.Keep, records []*Record) []bool {
 	return stays
 }
 
-// removeGoing removes what an interrupted Prune has left.
-func (d Dir) removeGoing() error {
+// removeLeftovers removes the leftovers of an interrupted Prune.
+func (d Dir) removeLeftovers() error {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
 		return err

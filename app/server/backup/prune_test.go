@@ -18,8 +18,8 @@ func rule(t *testing.T, text string) (k config.Keep) {
 	return k
 }
 
-// Of backups that were taken on several days, those that the rule keeps stay, the newest,
-// and the newest without problems.
+// Among backups of several days, Prune keeps those selected by the rule, the newest, and
+// the newest without problems.
 func TestPruneKeepsTheRuleAndTheNewestGoodOne(t *testing.T) {
 	t.Parallel()
 	d := Dir(t.TempDir())
@@ -60,7 +60,7 @@ func TestPruneKeepsTheRuleAndTheNewestGoodOne(t *testing.T) {
 	}
 }
 
-// put makes a backup as it may have been taken.
+// put creates a backup as if it had been taken.
 func (d Dir) put(t *testing.T, name, database, taken string, problems ...string) {
 	t.Helper()
 	at, err := time.Parse(snapshot.NameLayout, taken)
@@ -69,7 +69,7 @@ func (d Dir) put(t *testing.T, name, database, taken string, problems ...string)
 	must.OK(t, writeJSON(d.path(name, recordFile), Record{Format: format, Name: name, Database: database, TakenAt: at, Problems: problems}))
 }
 
-// After a clock that was years ahead, the rule goes on to keep days.
+// After backups from a clock that was years ahead, the rule still keeps one per day.
 func TestAWrongClockCostsNoOtherBackup(t *testing.T) {
 	t.Parallel()
 	d := Dir(t.TempDir())
@@ -99,7 +99,7 @@ func TestAWrongClockCostsNoOtherBackup(t *testing.T) {
 	}
 }
 
-// A backup with problems removes none of those before it.
+// A backup with problems does not prune earlier ones.
 func TestOnlyAGoodBackupRemovesOthers(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -119,7 +119,7 @@ func TestABackupIsTriedAndKeepsNothing(t *testing.T) {
 	d := newDirectory(t)
 	r := d.take(Options{})
 	none := func(_ context.Context, c config.Config) (int, int, error) { return 0, 0, nil }
-	before, err := d.backups.Tried()
+	before, err := d.backups.LastTest()
 	if before != nil || err != nil {
 		t.Errorf("tried before it was: %+v, %v", before, err)
 	}
@@ -140,7 +140,7 @@ func TestABackupIsTriedAndKeepsNothing(t *testing.T) {
 	tried, err = d.backups.TestRestore(t.Context(), configOf(""), r.Name, none)
 	must.OK(t, err)
 	wantSaid(t, "a damaged backup", tried.Problems, "SHA-256")
-	kept, err := d.backups.Tried()
+	kept, err := d.backups.LastTest()
 	must.OK(t, err)
 	wantSaid(t, "what was kept of it", kept.Problems, "SHA-256")
 	_, err = d.backups.TestRestore(t.Context(), configOf(""), "20200101T000000Z", none)

@@ -11,23 +11,23 @@ import (
 type Record struct {
 	Format   int       `json:"format"`
 	Name     string    `json:"name"`
-	Database string    `json:"database"` // its identity
+	Database string    `json:"database"` // database ID
 	Schema   int       `json:"schema"`
 	Commit   int64     `json:"commit"`
 	TakenAt  time.Time `json:"takenAt"`
-	Program  string    `json:"program"` // version that made it
+	Program  string    `json:"program"` // version that created it
 	Jobs     int       `json:"jobs"`
 	Uploads  int       `json:"uploads"`
 	Files    int       `json:"files"`
 	Bytes    int64     `json:"bytes"`
 	Copied   int64     `json:"bytesCopied"`
-	Linked   int64     `json:"bytesLinked"`  // to the previous backup
-	Problems []string  `json:"problems"`     // that the live data had already, and the backup has too
-	Damaged  []string  `json:"damaged"`      // files of the live data; the backup has sound copies from before
-	Sums     string    `json:"sha256OfSums"` // of SHA256SUMS
+	Linked   int64     `json:"bytesLinked"`  // shared with the previous backup
+	Problems []string  `json:"problems"`     // in the live data, and so in the backup too
+	Damaged  []string  `json:"damaged"`      // damaged live files; the backup has intact earlier copies
+	Sums     string    `json:"sha256OfSums"` // SHA-256 of SHA256SUMS
 }
 
-// Record reads what a backup says of itself.
+// Record reads the record of a backup.
 func (d Dir) Record(name string) (*Record, error) {
 	return readJSON[Record](d.path(name, recordFile))
 }

@@ -21,28 +21,28 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// A data directory is restored into the directory restoring within it. Once it is
-// complete and checked, a file says so, and its parts are moved up, the database
-// last. Until then the service refuses to start, because of the marker of the
-// database to come.
+// A data directory is restored into its subdirectory restoring. Once that is complete and
+// checked, a file records this, and its parts are moved up, the database last. Until then
+// the service refuses to start, because of the marker of the missing database.
 const (
 	restoringDir = "restoring"
 	restoredFile = "complete"
 )
 
-// Restore says what to restore.
+// Restore specifies what to restore.
 type Restore struct {
 	Dir         Dir
-	Config      config.Config // of the data directory to make
-	Name        string        // of the backup, "" is the newest
-	SkipDamaged bool          // leave damaged files out
+	Config      config.Config // of the new data directory
+	Name        string        // of the backup; "" means the newest
+	SkipDamaged bool          // omit damaged files
 
 	FinishLost FinishLost
-	linked     bool // uploads and results are links to the backup's, where that can be
+	linked     bool // hard-link uploads and results to the backup where possible
 }
 
-// FinishLost ends the attempts that ran when the backup was taken, in the restored data
-// directory, and counts how many of their jobs were queued again and how many failed.
+// FinishLost ends the attempts that were running when the backup was taken, in the
+// restored data directory, and returns how many of their jobs were requeued and how many
+// failed.
 type FinishLost func(context.Context, config.Config) (requeued, lost int, err error)
 
 // Restored is the result of a restore.
@@ -51,12 +51,12 @@ type Restored struct {
 	TakenAt  time.Time `json:"takenAt"`
 	Files    int       `json:"files"`
 	Bytes    int64     `json:"bytes"`
-	Requeued int       `json:"requeued"` // of the jobs that ran
-	Lost     int       `json:"lost"`     // of them, FAILED
+	Requeued int       `json:"requeued"` // running jobs that were queued again
+	Lost     int       `json:"lost"`     // running jobs that are now FAILED
 	Problems []string  `json:"problems"`
 }
 
-// Restore makes the data directory, or finishes an interrupted restore.
+// Restore creates the data directory, or finishes an interrupted restore.
 func (o *Restore) Restore(ctx context.Context) (*Restored, error) {
 	name, err := o.choose()
 	if err != nil {
@@ -70,7 +70,7 @@ func (o *Restore) Restore(ctx context.Context) (*Restored, error) {
 	if err := durable.MkdirAll(data, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(data, "another restore works on it; wait for its end")
+	lock, err := lockDir(data, "another restore is in progress; wait until it is done")
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (o *Restore) choose() (string, error) {
 	return o.Name, nil
 }
 
-// into fills the directory, or finishes what an interrupted restore has left.
+// into fills the directory, or finishes an interrupted restore.
 func (o *Restore) into(ctx context.Context, data string, record *Record, sums map[string]string) (*Restored, error) {
 	aside := filepath.Join(data, restoringDir)
 	done, err := readJSON[Restored](filepath.Join(aside, restoredFile))
@@ -127,8 +127,8 @@ func (o *Restore) into(ctx context.Context, data string, record *Record, sums ma
 	return r, moveUp(data)
 }
 
-// prepare refuses a directory that is not empty. What an unfinished restore has
-// left is removed.
+// prepare rejects a directory that is not empty. It removes the leftovers of an
+// unfinished restore.
 func (o *Restore) prepare(data, database string) error {
 	entries, err := os.ReadDir(data)
 	if err != nil {
@@ -169,19 +169,19 @@ func (o *Restore) copyAll(ctx context.Context, aside, backup string, sums map[st
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		below, ok := strings.CutPrefix(name, dataDir+"/")
 		if !ok {
-			return fmt.Errorf("backup %s has %s, which is no part of the data", backup, name)
+			return fmt.Errorf("backup %s contains %s, which is not part of the data", backup, name)
 		}
 		put := copyOne
-		if top, _, _ := strings.Cut(below, "/"); o.linked && (top == "uploads" || top == "jobs") { // never written again
+		if top, _, _ := strings.Cut(below, "/"); o.linked && (top == "uploads" || top == "jobs") { // never modified later
 			put = linkOne
 		}
 		size, err := put(ctx, digests, filepath.Join(aside, below), o.Dir.path(backup, name), sums[name])
 		var damage damagedFile
 		switch {
 		case errors.As(err, &damage) && o.SkipDamaged && below != host.Database:
-			r.Problems = append(r.Problems, fmt.Sprintf("%s is left out: %s", below, damage))
+			r.Problems = append(r.Problems, fmt.Sprintf("skipped %s: %s", below, damage))
 		case errors.As(err, &damage):
-			return fmt.Errorf("%s of the backup is damaged: %s; choose another backup by --snapshot, or leave such files out by --skip-damaged", name, damage)
+			return fmt.Errorf("%s in the backup is damaged: %s; choose another backup with --snapshot, or skip damaged files with --skip-damaged", name, damage)
 		case err != nil:
 			return err
 		default:
@@ -192,7 +192,7 @@ func (o *Restore) copyAll(ctx context.Context, aside, backup string, sums map[st
 	return nil
 }
 
-// damagedFile says what is wrong with a file of a backup.
+// damagedFile describes the damage to a file of a backup.
 type damagedFile string
 
 func (d damagedFile) Error() string { return string(d) }
@@ -218,12 +218,12 @@ func copyOne(ctx context.Context, digests *digest.Digester, to, from, want strin
 		return 0, err
 	}
 	if sum != want {
-		return 0, errors.Join(damagedFile("its SHA-256 is another than when it was made"), os.Remove(to))
+		return 0, errors.Join(damagedFile("its SHA-256 has changed since the backup"), os.Remove(to))
 	}
 	return size, os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// linkOne is copyOne for a file that will not be written to.
+// linkOne is copyOne for a file that will never be modified.
 func linkOne(ctx context.Context, digests *digest.Digester, to, from, want string) (int64, error) {
 	sum, size, err := digests.File(ctx, from)
 	switch {
@@ -232,20 +232,19 @@ func linkOne(ctx context.Context, digests *digest.Digester, to, from, want strin
 	case err != nil:
 		return 0, err
 	case sum != want:
-		return 0, damagedFile("its SHA-256 is another than when it was made")
+		return 0, damagedFile("its SHA-256 has changed since the backup")
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return 0, err
 	}
-	if os.Link(from, to) != nil { // as on a file system without links
+	if os.Link(from, to) != nil { // for example no hard links on this file system
 		return copyOne(ctx, digests, to, from, want)
 	}
 	return size, nil
 }
 
-// checkAll checks the restored directory. Problems are expected if the backup
-// recorded some or damaged files were left out; otherwise the restore itself went
-// wrong.
+// checkAll checks the restored directory. Problems are expected if the backup recorded
+// some or damaged files were skipped; otherwise the restore itself failed.
 func checkAll(ctx context.Context, config config.Config, record *Record, r *Restored) error {
 	found, err := check.Run(ctx, config, check.Options{})
 	if err != nil {
@@ -255,7 +254,7 @@ func checkAll(ctx context.Context, config config.Config, record *Record, r *Rest
 		return nil
 	}
 	if len(record.Problems) == 0 && len(r.Problems) == 0 {
-		return fmt.Errorf("what was restored has %d problems that the backup does not have: %s", found.Count, found.Problems[0].Text)
+		return fmt.Errorf("the restored data has %d problems that the backup does not have: %s", found.Count, found.Problems[0].Text)
 	}
 	for _, p := range found.Problems {
 		r.Problems = append(r.Problems, p.Text)
@@ -263,7 +262,7 @@ func checkAll(ctx context.Context, config config.Config, record *Record, r *Rest
 	return nil
 }
 
-// moveUp moves the parts into their places, the database last. It can be repeated
+// moveUp moves the parts to their final paths, the database last. It can be repeated
 // after an interruption.
 func moveUp(data string) error {
 	aside := filepath.Join(data, restoringDir)

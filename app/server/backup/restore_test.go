@@ -53,7 +53,7 @@ func TestRestoreMakesTheDataDirectoryAgain(t *testing.T) {
 	}
 }
 
-// tree lists the files that a backup has of a data directory.
+// tree returns the files of a data directory that a backup includes.
 func tree(t *testing.T, top string) (names []string) {
 	t.Helper()
 	must.OK(t, filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
@@ -119,15 +119,15 @@ func TestRestoreRefusesDamageUnlessItIsToBeLeftOut(t *testing.T) {
 	}
 	restored, err := d.restoreTo(data, Restore{SkipDamaged: true})
 	must.OK(t, err)
-	wantSaid(t, "problems", restored.Problems, d.uploads[0]+" is left out: its SHA-256", d.uploads[1]+" is left out: it is missing",
-		"is missing", "is missing") // as the check that follows finds them
+	wantSaid(t, "problems", restored.Problems, "skipped "+d.uploads[0]+": its SHA-256", "skipped "+d.uploads[1]+": it is missing",
+		"is missing", "is missing") // reported by the final check
 	if restored.Files != r.Files-2 || restored.Bytes != r.Bytes-20 || !missing(filepath.Join(data, d.uploads[0])) {
 		t.Errorf("%+v, want two files less than %+v", restored, r)
 	}
 
 	must.OK(t, os.Truncate(in("jobs.db"), 100))
 	_, _, err = d.restore(Restore{SkipDamaged: true})
-	must.Fail(t, "a damaged database", err, "jobs.db of the backup is damaged")
+	must.Fail(t, "a damaged database", err, "jobs.db in the backup is damaged")
 }
 
 func TestRestoreChecksWhatTheBackupSaysOfItself(t *testing.T) {
@@ -167,7 +167,7 @@ func TestRestoreChecksWhatTheBackupSaysOfItself(t *testing.T) {
 	}
 	aside := t.TempDir()
 	o := Restore{Dir: d.backups}
-	must.Fail(t, "a file beside the data", o.copyAll(t.Context(), aside, r.Name, map[string]string{"backup.json": "x"}, &Restored{}), "which is no part of the data")
+	must.Fail(t, "a file beside the data", o.copyAll(t.Context(), aside, r.Name, map[string]string{"backup.json": "x"}, &Restored{}), "which is not part of the data")
 	_, _, err := d.restore(Restore{})
 	must.OK(t, err)
 }
@@ -181,7 +181,7 @@ func TestRestoreReportsProblemsThatTheBackupHas(t *testing.T) {
 	must.OK(t, err)
 	wantSaid(t, "problems", r.Problems, "is missing")
 
-	// One that the backup does not know of comes from the restore.
+	// A problem that the backup does not have is blamed on the restore.
 	loses := Restore{FinishLost: func(_ context.Context, c config.Config) (int, int, error) {
 		return 0, 0, os.Remove(filepath.Join(c.Data, d.uploads[1]))
 	}}
@@ -193,8 +193,8 @@ func TestRestoreReportsProblemsThatTheBackupHas(t *testing.T) {
 	must.Fail(t, "a file lost on the way", err, "1 problems that the backup does not have")
 }
 
-// An interrupted restore leaves a directory on which no service starts, and the next
-// one goes on from there: from the beginning, or if all was checked, from there.
+// An interrupted restore leaves a directory on which no service starts. The next restore
+// starts over, or, if everything was already checked, continues from there.
 func TestInterruptedRestoreCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -215,7 +215,7 @@ func TestInterruptedRestoreCanBeRepeated(t *testing.T) {
 		t.Error("something is left of the interrupted restore")
 	}
 
-	// As if the power had gone while the parts were moved up.
+	// Simulates a power failure while the parts were moved up.
 	aside := filepath.Join(data, restoringDir)
 	must.OK(t, os.Mkdir(aside, 0o700))
 	for _, name := range []string{"jobs.db", "uploads"} {
@@ -244,7 +244,7 @@ func TestOneRestoreAtATime(t *testing.T) {
 	lock, err := lockDir(data, "taken")
 	must.OK(t, err)
 	_, err = d.restoreTo(data, Restore{})
-	must.Fail(t, "the second", err, "another restore works on it")
+	must.Fail(t, "the second", err, "another restore is in progress")
 	must.OK(t, lock.Close())
 	_, err = d.restoreTo(data, Restore{})
 	must.OK(t, err)

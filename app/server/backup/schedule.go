@@ -20,39 +20,40 @@ import (
 )
 
 const (
-	lookEvery        = time.Minute      // between looks at the clock
-	retryFailedAfter = time.Hour        // after one that failed
+	lookEvery        = time.Minute      // interval of checking the time
+	retryFailedAfter = time.Hour        // after a failure
 	endWithin        = 10 * time.Second // from TERM to KILL, when the service stops
-	lowestPriority   = 19               // priority of the processes
+	lowestPriority   = 19               // niceness of the processes
 )
 
-// Schedule takes backups of a running service at the times that its settings say, and restores one on trial now
-// and then. Each is a process of its own, so that it can neither hold up the service nor take its memory.
+// Schedule takes backups of a running service at the configured interval, and
+// periodically tests restoring one. Each runs as a separate process, so that it can
+// neither block the service nor use its memory.
 type Schedule struct {
 	Config  config.Config
-	Program string // this program's file
+	Program string // path of this program
 	Log     zerolog.Logger
 	Now     func() time.Time
 
 	mu     sync.Mutex
 	state  ScheduleState
-	failed time.Time // when the last one failed; zero after one that did not
-	absent string    // why there is no place for them, as last reported
+	failed time.Time // time of the last run if it failed, otherwise zero
+	absent string    // last reported reason why the directory is unavailable
 }
 
-// ScheduleState is what there is to know about the backups.
+// ScheduleState is the state of the backups.
 type ScheduleState struct {
-	There    bool          // the directory; a disk that is not mounted is not
-	Every    time.Duration // one is due
-	Taken    time.Time     // the newest backup; zero if there is none
-	Bytes    int64         // it has
-	Took     time.Duration // of the last that this process took
-	Failures int           // of backups and trials since the start
-	Tried    time.Time     // the last trial; zero if there was none
-	TriedOK  bool
+	Available bool          // the directory is available; an unmounted disk is not
+	Every     time.Duration // backup interval
+	Taken     time.Time     // time of the newest backup; zero if there is none
+	Bytes     int64         // size of the newest backup
+	Took      time.Duration // duration of the last backup by this process
+	Failures  int           // failed backups and test restores since startup
+	Tested    time.Time     // time of the last test restore; zero if there was none
+	TestedOK  bool
 }
 
-// State returns what is known now.
+// State returns the current state.
 func (s *Schedule) State() ScheduleState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +64,7 @@ func (s *Schedule) State() ScheduleState {
 
 func (s *Schedule) dir() Dir { return Dir(s.Config.Backup.To) }
 
-// Run takes backups until ctx ends. Without a place for them it does nothing.
+// Run takes backups until ctx is done. Without a configured directory it only waits.
 func (s *Schedule) Run(ctx context.Context) error {
 	if s.Config.Backup.To == "" {
 		<-ctx.Done()
@@ -81,12 +82,12 @@ func (s *Schedule) Run(ctx context.Context) error {
 	}
 }
 
-// once does what is due.
+// once runs whatever is due.
 func (s *Schedule) once(ctx context.Context) {
 	if err := s.readDir(); err != nil {
 		if s.absent != err.Error() {
 			s.absent = err.Error()
-			s.fail(err, "there is no place for backups")
+			s.fail(err, "the backup directory is unavailable")
 		}
 		return
 	}
@@ -112,8 +113,8 @@ func (s *Schedule) fail(err error, what string) {
 	s.Log.Error().Err(err).Str("to", s.Config.Backup.To).Msg(what)
 }
 
-// within reports whether a time has passed for less than a limit. A clock that was set back
-// makes it negative: then nothing is known, and it is over.
+// within reports whether the elapsed time is below a limit. A clock that was set back
+// makes it negative: then the limit counts as exceeded.
 func within(passed, limit time.Duration) bool { return passed >= 0 && passed < limit }
 
 func (s *Schedule) due(ctx context.Context) error {
@@ -123,18 +124,18 @@ func (s *Schedule) due(ctx context.Context) error {
 			return err
 		}
 	}
-	if every := time.Duration(s.Config.Backup.Try); every > 0 && !within(s.Now().Sub(state.Tried), every) {
+	if every := time.Duration(s.Config.Backup.Try); every > 0 && !within(s.Now().Sub(state.Tested), every) {
 		return s.testNewest(ctx)
 	}
 	return nil
 }
 
-// readDir reads what there is. A disk that is not mounted leaves an empty folder in its place,
-// which must not be filled.
+// readDir reads the state of the directory. An unmounted disk leaves an empty mount
+// point, which must not be filled.
 func (s *Schedule) readDir() error {
 	marked, err := s.dir().Marked()
 	s.mu.Lock()
-	s.state.There = marked && err == nil
+	s.state.Available = marked && err == nil
 	s.mu.Unlock()
 	if err == nil && !marked {
 		err = fault.Errorf(fault.Invalid, "%s has no backups; mount its disk, or run molrun backup %[1]s once", s.dir())
@@ -146,7 +147,7 @@ func (s *Schedule) readDir() error {
 	if err != nil {
 		return err
 	}
-	tried, err := s.dir().Tried()
+	tried, err := s.dir().LastTest()
 	if err != nil {
 		return err
 	}
@@ -156,9 +157,9 @@ func (s *Schedule) readDir() error {
 	if newest != nil {
 		s.state.Taken, s.state.Bytes = newest.TakenAt, newest.Bytes
 	}
-	s.state.Tried, s.state.TriedOK = time.Time{}, false
+	s.state.Tested, s.state.TestedOK = time.Time{}, false
 	if tried != nil {
-		s.state.Tried, s.state.TriedOK = tried.At, len(tried.Problems) == 0
+		s.state.Tested, s.state.TestedOK = tried.At, len(tried.Problems) == 0
 	}
 	return nil
 }
@@ -179,19 +180,19 @@ func (s *Schedule) takeBackup(ctx context.Context) error {
 	return s.readDir()
 }
 
-// testNewest restores the newest backup on trial.
+// testNewest tests restoring the newest backup.
 func (s *Schedule) testNewest(ctx context.Context) error {
 	var tried TestedRestore
 	if err := s.runProgram(ctx, &tried, "restore", string(s.dir()), "--try", "--json"); err != nil {
-		return errors.Join(fmt.Errorf("restore on trial: %w", err), s.readDir())
+		return errors.Join(fmt.Errorf("test restore: %w", err), s.readDir())
 	}
 	s.Log.Info().Str("backup", tried.Backup).Int("files", tried.Files).Int64("bytes", tried.Bytes).Msg("the newest backup can be restored")
 	return s.readDir()
 }
 
-// runProgram runs this program with the settings of the service, behind everybody else, and reads
-// what it says. When ctx ends, the process is asked to end, and what it has done so far is
-// of use to the next.
+// runProgram runs this program with the service's settings at the lowest priority, and
+// decodes its output. When ctx is done, it sends SIGTERM; the next run can use the work
+// done so far.
 func (s *Schedule) runProgram(ctx context.Context, said any, args ...string) error {
 	if s.Config.File != "" {
 		args = append(args, "--config", s.Config.File)
@@ -205,7 +206,7 @@ func (s *Schedule) runProgram(ctx context.Context, said any, args ...string) err
 	if err := c.Start(); err != nil {
 		return err
 	}
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowestPriority) // else it only takes more CPU
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowestPriority) // on failure it only takes more CPU
 	if err := c.Wait(); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -215,7 +216,7 @@ func (s *Schedule) runProgram(ctx context.Context, said any, args ...string) err
 	return json.Unmarshal(out.Bytes(), said)
 }
 
-// mostLines of what a process complains about are of use in a log.
+// mostLines is the maximum number of lines of a process's error output to log.
 const mostLines = 5
 
 func lastLines(text string) string {

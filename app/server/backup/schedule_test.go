@@ -18,8 +18,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// standIn is a script in place of this program: it notes how it was called and does what a
-// backup or a trial leaves. FAIL makes it fail.
+// standIn is a script in place of this program: it records its arguments and simulates
+// the results of a backup or test restore. A file FAIL makes it fail.
 const standIn = `#!/bin/sh
 echo "$*" >> "$DIR/calls"
 [ -e "$DIR/FAIL" ] && { echo one; echo "no space left" >&2; exit 1; }
@@ -58,7 +58,7 @@ func (s *scheduled) put(name, text string) {
 	must.OK(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 }
 
-// after lets time pass, and returns the commands that were run then.
+// after advances the clock and returns the commands that ran as a result.
 func (s *scheduled) after(d time.Duration) string {
 	s.t.Helper()
 	s.now = s.now.Add(d)
@@ -77,7 +77,7 @@ const (
 func TestBackupsAndTrialsComeWhenTheyAreDue(t *testing.T) {
 	s := newScheduled(t)
 	for range 3 {
-		if calls := s.after(time.Minute); calls != "" || s.State().Failures != 1 || s.State().There {
+		if calls := s.after(time.Minute); calls != "" || s.State().Failures != 1 || s.State().Available {
 			t.Errorf("a directory that is not mounted: %q, %+v", calls, s.State())
 		}
 	}
@@ -96,7 +96,7 @@ func TestBackupsAndTrialsComeWhenTheyAreDue(t *testing.T) {
 	} {
 		must.Equal(t, fmt.Sprintf("at %s", s.now), s.after(step.after), step.calls)
 	}
-	want := ScheduleState{There: true, Every: 24 * time.Hour, Taken: s.now.Add(-time.Hour), Bytes: 7, Failures: 1, Tried: s.now.Add(-time.Hour), TriedOK: true}
+	want := ScheduleState{Available: true, Every: 24 * time.Hour, Taken: s.now.Add(-time.Hour), Bytes: 7, Failures: 1, Tested: s.now.Add(-time.Hour), TestedOK: true}
 	if got := s.State(); got != want {
 		t.Errorf("state %+v, want %+v", got, want)
 	}

@@ -17,15 +17,15 @@ import (
 	"molrun/storage/kv"
 )
 
-// Options say how to take a backup.
+// Options configures a backup.
 type Options struct {
 	Dir     Dir
-	Deep    bool   // read files of the previous backup again and compare them before linking
-	Program string // version that takes it
+	Deep    bool   // reread and compare files of the previous backup before linking
+	Program string // version of the program
 
-	// Keep says which backups stay afterwards, if this one is without problems.
+	// Keep is the rule for which backups to keep afterwards, if this one has no problems.
 	Keep   config.Keep
-	Pruned func(names []string) // called with those that were removed; optional
+	Pruned func(names []string) // called with the removed backups; optional
 }
 
 // TakeBackup takes a backup of the data directory.
@@ -57,7 +57,7 @@ func TakeBackup(ctx context.Context, config config.Config, o Options) (record *R
 	return record, nil
 }
 
-// prune removes what is no longer to be kept.
+// prune removes the backups that are no longer kept.
 func (o *Options) prune() error {
 	removed, err := o.Dir.Prune(o.Keep)
 	if len(removed) > 0 && o.Pruned != nil {
@@ -69,21 +69,21 @@ func (o *Options) prune() error {
 	return nil
 }
 
-// taking is a backup that is being taken.
+// taking is a backup in progress.
 type taking struct {
 	Dir
 	snapshot *snapshot.Snapshot
 	deep     bool
 
-	previous     string            // the newest finished backup, "" if none
-	previousSums map[string]string // its files
+	previous     string            // newest finished backup, or "" if none
+	previousSums map[string]string // digests of its files
 	sums         *digest.SumsWriter
 	record       Record
 	digests      *digest.Digester
 }
 
-// takeFrom takes a backup. If it is interrupted, the files copied so far save the next
-// one from copying them again.
+// takeFrom takes a backup. If it is interrupted, the next one reuses the files copied so
+// far.
 func takeFrom(ctx context.Context, o Options, s *snapshot.Snapshot, info kv.Info) (*Record, error) {
 	t := &taking{Dir: o.Dir, snapshot: s, deep: o.Deep, digests: digest.New()}
 	t.record = Record{
@@ -101,7 +101,7 @@ func takeFrom(ctx context.Context, o Options, s *snapshot.Snapshot, info kv.Info
 	return &t.record, nil
 }
 
-// prepare finds the previous backup and makes the directory of this one.
+// prepare finds the previous backup and creates the directory of this one.
 func (t *taking) prepare() error {
 	names, err := t.Names()
 	if err != nil {
@@ -112,7 +112,7 @@ func (t *taking) prepare() error {
 		if _, sums, err := t.readRecord(last); err == nil {
 			t.previous, t.previousSums = last, sums
 		} else {
-			t.problemf("the backup before can't be used: %v", err)
+			t.problemf("the previous backup is unusable: %v", err)
 		}
 	}
 	if err := os.MkdirAll(t.path(partialDir, dataDir), 0o700); err != nil {
@@ -129,10 +129,10 @@ func (t *taking) copyDatabase(ctx context.Context) error {
 		return err
 	}
 	if !report.Readable {
-		return fault.Errorf(fault.Internal, "the database is damaged (%s), so no backup was made; keep the earlier ones and run molrun check", report.Problems[0].Text)
+		return fault.Errorf(fault.Internal, "no backup was made because the database is damaged (%s); keep the earlier backups and run molrun check", report.Problems[0].Text)
 	}
 	if report.Count > 0 {
-		t.problemf("the database disagrees with itself in %d places; run molrun check", report.Count)
+		t.problemf("the database has %d inconsistencies; run molrun check", report.Count)
 	}
 	t.record.Jobs, t.record.Uploads = report.Jobs, report.Uploads
 	file := t.path(partialDir, dataDir, host.Database)
@@ -162,7 +162,7 @@ func (t *taking) copyFiles(ctx context.Context) error {
 	return nil
 }
 
-// maxProblems bounds the problems that a record lists.
+// maxProblems limits the number of problems listed in a record.
 const maxProblems = 1000
 
 func (t *taking) problemf(format string, args ...any) {
@@ -171,7 +171,7 @@ func (t *taking) problemf(format string, args ...any) {
 	}
 }
 
-// finish makes everything durable and only then gives the backup its name.
+// finish makes everything durable, and only then renames the backup to its final name.
 func (t *taking) finish(ctx context.Context) (err error) {
 	if t.record.Sums, err = t.sums.Finish(); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (t *taking) finish(ctx context.Context) (err error) {
 	if err := syncTree(t.path(partialDir)); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // the snapshot has ended: files may have been removed
+	if ctx.Err() != nil { // the snapshot has ended: files could have been removed
 		return context.Cause(ctx)
 	}
 	if err := os.Rename(t.path(partialDir), t.path(t.record.Name)); err != nil {
@@ -197,8 +197,8 @@ func (t *taking) finish(ctx context.Context) (err error) {
 	return durable.SyncFolder(string(t.Dir))
 }
 
-// prune removes files that an earlier unfinished backup has left and this one does
-// not have.
+// prune removes files left by an earlier unfinished backup that this one does not
+// include.
 func (t *taking) prune() error {
 	sums, _, err := digest.ReadSums(t.path(partialDir, sumsFile))
 	if err != nil {

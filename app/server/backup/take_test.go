@@ -20,7 +20,7 @@ import (
 	"molrun/blobs"
 )
 
-func TestBackupHasEverythingAndLinksWhatTheOneBeforeHas(t *testing.T) {
+func TestBackupIsCompleteAndLinksUnchangedFiles(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	first := d.take(Options{Program: "v1"})
@@ -70,9 +70,9 @@ func TestBackupHasEverythingAndLinksWhatTheOneBeforeHas(t *testing.T) {
 	}))
 }
 
-// A backup takes what is missing or altered in the data directory from the one before,
-// and says so.
-func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
+// A backup reuses the previous one's copies of files that are missing or altered in the
+// data directory, and reports it.
+func TestBackupReportsLiveDamageItAvoids(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	sound := d.take(Options{})
@@ -84,28 +84,28 @@ func TestBackupReportsDamageThatItDoesNotHave(t *testing.T) {
 		os.Chtimes(altered, time.Time{}, before.ModTime().Add(time.Second)),
 	))
 	r := d.take(Options{})
-	wantSaid(t, "damage", r.Damaged, "no such file", "(lab) has 5 bytes, its record says 10", "(lab) has other bytes than were stored")
+	wantSaid(t, "damage", r.Damaged, "no such file", "(lab) has 5 bytes, its record says 10", "(lab) has changed content")
 	wantSaid(t, "problems", r.Problems)
 	must.Equal(t, "files", r.Files, sound.Files)
 	restored, _, err := d.restore(Restore{})
 	must.OK(t, err)
 	wantSound(t, restored)
 
-	// A change that keeps size and time is found by reading only.
+	// A change that preserves size and time is detected only by reading.
 	must.OK(t, os.Chtimes(altered, time.Time{}, before.ModTime()))
 	wantSaid(t, "damage with the old time", d.take(Options{}).Damaged, "no such file", "5 bytes")
 	wantSaid(t, "damage in a deep backup", d.take(Options{Deep: true}).Damaged, "no such file", "5 bytes", "out.txt")
 
 	d.backups = Dir(filepath.Join(t.TempDir(), "other"))
 	r = d.take(Options{})
-	wantSaid(t, "problems without an earlier backup", r.Problems, "no such file", "5 bytes", "has other bytes")
+	wantSaid(t, "problems without an earlier backup", r.Problems, "no such file", "5 bytes", "has changed content")
 	wantSaid(t, "damage without an earlier backup", r.Damaged)
 	if r.Files != sound.Files-1 || r.Copied != r.Bytes {
 		t.Errorf("without an earlier backup: %+v, want all but the missing file", r)
 	}
 }
 
-func TestDeepBackupMendsDamageOfTheOneBefore(t *testing.T) {
+func TestDeepBackupReplacesDamagedFiles(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	first := d.take(Options{})
@@ -120,8 +120,8 @@ func TestDeepBackupMendsDamageOfTheOneBefore(t *testing.T) {
 	}
 }
 
-// A file of another size is not that of the one before, also where none is expected to
-// have bytes.
+// A file whose size differs from the previous backup's is not linked, even if it is
+// expected to be empty.
 func TestBackupLinksNoFileOfAnotherSize(t *testing.T) {
 	t.Parallel()
 	site := fixture.New(t, app.Options{})
@@ -136,7 +136,7 @@ func TestBackupLinksNoFileOfAnotherSize(t *testing.T) {
 	d.take(Options{}) // compares the digests of all files
 }
 
-func TestBackupDoesWithoutOneThatCannotBeRead(t *testing.T) {
+func TestBackupIgnoresUnreadablePreviousBackup(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
 	first := d.take(Options{})
@@ -145,12 +145,12 @@ func TestBackupDoesWithoutOneThatCannotBeRead(t *testing.T) {
 	must.OK(t, err)
 	must.OK(t, os.WriteFile(sums, text[:len(text)-len(text)/8-1], 0o600))
 	r := d.take(Options{})
-	wantSaid(t, "problems", r.Problems, "the backup before can't be used")
+	wantSaid(t, "problems", r.Problems, "the previous backup is unusable")
 	must.Equal(t, "bytes are linked", r.Linked, 0)
 	wantSaid(t, "problems of the one after", d.take(Options{}).Problems)
 }
 
-// A copied data directory has new times; its files are read once.
+// A copied data directory has new file times; its files are read once.
 func TestBackupOfFilesWithOtherTimesIsClean(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -166,8 +166,8 @@ func TestBackupOfFilesWithOtherTimesIsClean(t *testing.T) {
 	}
 }
 
-// Files that change while the service runs have no digest: only a comparison with the live
-// file shows whether they are unchanged.
+// Files that change while the service runs have no digest: only a comparison with the
+// live file shows whether they are unchanged.
 func TestFilesWithoutADigestAreLinkedOnlyIfUnchanged(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -206,7 +206,7 @@ func TestUnfinishedBackupSavesCopyingAgain(t *testing.T) {
 	}
 	must.OK(t, os.MkdirAll(string(d.backups), 0o700))
 	must.OK(t, writeJSON(d.backups.path(markerFile), marker{format, d.identity()}))
-	left(d.uploads[0], "xxxxxxxxxx") // whole
+	left(d.uploads[0], "xxxxxxxxxx") // complete
 	left(d.uploads[1], "xxxxxxxxxy")
 	left(d.uploads[2], "xxx")
 	left("uploads/zz/of-the-past.1", "gone")
@@ -219,7 +219,7 @@ func TestUnfinishedBackupSavesCopyingAgain(t *testing.T) {
 	}
 }
 
-// identity is that of the database.
+// identity returns the ID of the database.
 func (d *directory) identity() (id string) {
 	d.t.Helper()
 	must.OK(d.t, snapshot.WithSnapshot(d.t.Context(), configOf(d.Data), func(_ context.Context, s *snapshot.Snapshot) error {
@@ -272,7 +272,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	unlock, err := d.backups.lock(d.identity())
 	must.OK(t, err)
 	_, err = TakeBackup(t.Context(), configOf(d.Data), Options{Dir: d.backups})
-	must.Fail(t, "the second", err, "another backup is being made")
+	must.Fail(t, "the second", err, "another backup into ")
 	if !errors.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want %s", err, string(fault.Unavailable))
 	}
@@ -287,7 +287,7 @@ func TestBackupsStayOutOfTheDataDirectory(t *testing.T) {
 	must.OK(t, os.Symlink(d.Data, link))
 	for _, dir := range []string{d.Data, d.Path("backups"), d.Path("jobs", "..", "a", "b"), filepath.Join(link, "backups")} {
 		_, err := TakeBackup(t.Context(), configOf(d.Data), Options{Dir: Dir(dir)})
-		must.Fail(t, dir, err, "lies in the data directory")
+		must.Fail(t, dir, err, "is inside the data directory")
 	}
 	must.OK(t, refuseWithin(d.Data+"-backups", d.Data))
 	must.OK(t, refuseWithin(filepath.Dir(d.Data), d.Data))
@@ -344,14 +344,14 @@ func TestNamesOfBackupsSortByTimeWhateverTheClockDoes(t *testing.T) {
 		{[]string{"20261120T110000Z"}, "20261120T110000Z-002"},
 		{[]string{"20261120T110000Z", "20261120T110000Z-002"}, "20261120T110000Z-003"},
 		{[]string{"20261120T105959Z-009", "notes", "partial"}, "20261120T110000Z"},
-		{[]string{"20271120T110000Z"}, "20271120T110000Z-002"},                       // the clock went back
-		{[]string{"20261120T110000Z-new", "20271120T110000Z-2"}, "20261120T110000Z"}, // which somebody has made
+		{[]string{"20271120T110000Z"}, "20271120T110000Z-002"},                       // the clock was set back
+		{[]string{"20261120T110000Z-new", "20271120T110000Z-2"}, "20261120T110000Z"}, // created by a user
 	} {
 		d := Dir(t.TempDir())
 		for _, name := range tt.there {
 			must.OK(t, os.Mkdir(d.path(name), 0o700))
 		}
-		must.OK(t, os.WriteFile(d.path("20991120T110000Z"), nil, 0o600)) // no backup: a file
+		must.OK(t, os.WriteFile(d.path("20991120T110000Z"), nil, 0o600)) // a file is not a backup
 		if got, err := d.freeName(taken); got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("beside %q: %q, %v, want %q", tt.there, got, err, tt.want)
 		}

@@ -10,27 +10,28 @@ import (
 	"molrun/app/server/config"
 )
 
-// tryDir is where a backup is restored on trial, and triedFile says what came of the last
-// time.
+// tryDir is the directory for test restores, and triedFile holds the result of the last
+// one.
 const (
 	tryDir    = "trial"
 	triedFile = "trial.json"
 )
 
-// TestedRestore is the result of restoring a backup on trial.
+// TestedRestore is the result of a test restore.
 type TestedRestore struct {
 	Backup   string    `json:"backup"`
-	At       time.Time `json:"at"` // when it was tried
+	At       time.Time `json:"at"` // when it was tested
 	Files    int       `json:"files"`
 	Bytes    int64     `json:"bytes"`
-	Problems []string  `json:"problems"` // none: it can be restored
+	Problems []string  `json:"problems"` // empty if it can be restored
 }
 
-// TestRestore restores a backup, "" for the newest, into a folder beside it, checks all of it, and
-// removes it. What came of it is kept for Tried. Results and uploads are read and compared
-// with their digests, but take no space: they are links to the backup's.
+// TestRestore restores a backup, the newest if name is "", into a temporary directory
+// next to it, checks all of it, and removes it. The result is saved for Tested. Results
+// and uploads are read and compared with their digests, but use no space, since they are
+// hard links to the backup's files.
 func (d Dir) TestRestore(ctx context.Context, c config.Config, name string, finishLost FinishLost) (tried *TestedRestore, err error) {
-	lock, err := lockDir(string(d), "a backup is being made into "+string(d)+"; wait for its end")
+	lock, err := lockDir(string(d), "a backup is being made into "+string(d)+"; wait until it is done")
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +58,8 @@ func (d Dir) TestRestore(ctx context.Context, c config.Config, name string, fini
 	return tried, errors.Join(writeJSON(d.path(triedFile), tried), os.RemoveAll(d.path(tryDir)))
 }
 
-// Tried returns what came of the last trial, nil if there was none.
-func (d Dir) Tried() (*TestedRestore, error) {
+// Tested returns the result of the last test restore, or nil if there was none.
+func (d Dir) LastTest() (*TestedRestore, error) {
 	tried, err := readJSON[TestedRestore](d.path(triedFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -66,7 +67,7 @@ func (d Dir) Tried() (*TestedRestore, error) {
 	return tried, err
 }
 
-// Newest returns the newest backup, nil if there is none.
+// Newest returns the newest backup, or nil if there is none.
 func (d Dir) Newest() (*Record, error) {
 	names, err := d.Names()
 	if err != nil || len(names) == 0 {
@@ -75,7 +76,8 @@ func (d Dir) Newest() (*Record, error) {
 	return d.Record(names[len(names)-1])
 }
 
-// Marked reports whether this is a directory of backups. One that is not mounted is none.
+// Marked reports whether this is a backup directory, which the mount point of an
+// unmounted disk is not.
 func (d Dir) Marked() (bool, error) {
 	_, err := readJSON[marker](d.path(markerFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package check finds out whether the records and files of a data directory are
-// sound and belong together, and repairs what follows from the records.
+// Package check verifies that the records and files of a data directory are intact and
+// consistent, and repairs data derived from the records.
 package check
 
 import (
@@ -23,10 +23,10 @@ import (
 	"molrun/storage/kv"
 )
 
-// Options say how thorough a check is.
+// Options configures a check.
 type Options struct {
 	Deep   bool // read every file and compare it with its digest
-	Repair bool // first repair what follows from the records; the service has to be stopped
+	Repair bool // first repair derived data; the service must be stopped
 }
 
 // Report is the result of a check.
@@ -34,21 +34,21 @@ type Report struct {
 	Jobs      int          `json:"jobs"`
 	Uploads   int          `json:"uploads"`
 	Keys      int          `json:"keys"`
-	Files     int          `json:"files"` // that were looked at
+	Files     int          `json:"files"` // number of files checked
 	Bytes     int64        `json:"bytes"`
 	Deep      bool         `json:"deep"`
 	Count     int          `json:"problemCount"`
-	Derivable int          `json:"derivable"` // of them, a repair fixes
-	Problems  []kv.Problem `json:"problems"`  // the first of them
-	Strays    []Stray      `json:"strays"`    // that no record names
-	Young     int          `json:"young"`     // of those, not listed: a running service may be about to record them
-	Foreign   []Stray      `json:"foreign"`   // that are not the service's
+	Derivable int          `json:"derivable"` // number that a repair fixes
+	Problems  []kv.Problem `json:"problems"`  // the first of the problems
+	Strays    []Stray      `json:"strays"`    // files that no record names
+	Young     int          `json:"young"`     // unlisted recent strays, which a service might be about to record
+	Foreign   []Stray      `json:"foreign"`   // files that are not the service's
 	SetAside  string       `json:"setAside,omitempty"`
-	Repaired  int          `json:"repaired"` // problems that were repaired
+	Repaired  int          `json:"repaired"` // number of repaired problems
 }
 
-// Stray is a file or directory that the service has no use for.
-type Stray = blobs.Stray
+// Stray is a file or directory that does not belong to any record of the service.
+type Stray = blobs.Orphan
 
 // Run checks a data directory.
 func Run(ctx context.Context, config config.Config, o Options) (*Report, error) {
@@ -98,7 +98,7 @@ func (r *Report) checkRecords(ctx context.Context, s *snapshot.Snapshot) (readab
 	return found.Readable, err
 }
 
-// checkFiles looks at every file that records name.
+// checkFiles checks every file named by the records.
 func (r *Report) checkFiles(ctx context.Context, s *snapshot.Snapshot) error {
 	digests := digest.New()
 	for file, err := range s.Inventory(ctx) {
@@ -137,8 +137,8 @@ func (r *Report) checkFiles(ctx context.Context, s *snapshot.Snapshot) error {
 	return nil
 }
 
-// strayAge is how old a file has to be, while the service runs, to count as a
-// leftover. A younger one may be about to get its record.
+// strayAge is the minimum age of a file to count as a leftover while the service runs. A
+// younger one might be about to be recorded.
 const strayAge = 24 * time.Hour
 
 // findStrays lists files that no record names and, in a repair, sets them aside.
@@ -173,7 +173,7 @@ func (r *Report) findStrays(s *snapshot.Snapshot, repair bool) error {
 	return nil
 }
 
-// maxProblems bounds the problems that are listed; all are counted.
+// maxProblems limits the number of listed problems; all are counted.
 const maxProblems = 1000
 
 func (r *Report) problemf(format string, args ...any) {

@@ -25,11 +25,11 @@ import (
 	"molrun/storage/kv"
 )
 
-// directory is a data directory on which no service runs.
+// directory is a data directory without a running service.
 type directory struct {
 	*fixture.Site
 	t      *testing.T
-	upload string // paths below it
+	upload string // paths in it
 	job    string
 }
 
@@ -94,14 +94,14 @@ func TestCheckFindsMissingAndDamagedFiles(t *testing.T) {
 		name, file string
 		damage     func(path string) error
 		says       string
-		deep       bool // only a deep check finds it
+		deep       bool // detected only by a deep check
 	}{
 		{"a missing upload", d.upload, os.Remove, "is missing; copy it from a backup, or delete the upload", false},
 		{"a short upload", d.upload, func(path string) error { return os.Truncate(path, 3) }, "(lab) has 3 bytes, its record says 10", false},
-		{"an altered upload", d.upload, func(path string) error { return os.WriteFile(path, make([]byte, 10), 0o600) }, "(lab) has other bytes than were stored", true},
+		{"an altered upload", d.upload, func(path string) error { return os.WriteFile(path, make([]byte, 10), 0o600) }, "(lab) has changed content", true},
 		{"a missing result", result, os.Remove, "is missing; copy it from a backup, or run the job again", false},
-		{"an altered result", result, overwrite, "other bytes than were stored", true},
-		{"a symlink in place of a file", result, func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/etc/hostname", path)) }, "no regular file", false},
+		{"an altered result", result, overwrite, "has changed content", true},
+		{"a symlink in place of a file", result, func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/etc/hostname", path)) }, "not a regular file", false},
 		{"a missing manifest", manifest, os.Remove, "manifest", false},
 		{"a missing secret", "secret", os.Remove, "secret", false},
 	} {
@@ -116,7 +116,7 @@ func TestCheckFindsMissingAndDamagedFiles(t *testing.T) {
 		if found := shallow.Count == 1; found == tt.deep {
 			t.Errorf("%s: a quick check finds %+v", tt.name, shallow.Problems)
 		}
-		_ = os.Remove(path) // it may be missing
+		_ = os.Remove(path) // it might not exist
 		must.OK(t, os.WriteFile(path, good, 0o600))
 	}
 }
@@ -156,11 +156,11 @@ func paths(strays []Stray) []string {
 	return all
 }
 
-// TestCheckSpeaksOfNamesAndReportsStrangers looks at what an administrator reads.
+// TestCheckSpeaksOfNamesAndReportsStrangers checks the text shown to an administrator.
 func TestCheckSpeaksOfNamesAndReportsStrangers(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
-	for name, text := range map[string]string{"notes.txt": "mine", "jobs/notes": "12", "uploads/notes": "123", "uploads/tmp/arriving": "x", "kept/JOB-1": "", "pilots/P": ""} {
+	for name, text := range map[string]string{"notes.txt": "mine", "jobs/notes": "12", "uploads/notes": "123", "uploads/tmp/arriving": "x", "kept/JOB-1": "", "workers/P": ""} {
 		must.OK(t, os.MkdirAll(filepath.Dir(d.Path(name)), 0o700))
 		must.OK(t, os.WriteFile(d.Path(name), []byte(text), 0o600))
 	}
@@ -174,7 +174,7 @@ func TestCheckSpeaksOfNamesAndReportsStrangers(t *testing.T) {
 			t.Errorf("an ID or a raw value in %q", p.Text)
 		}
 	}
-	for _, want := range []string{`of ann@lab.example (lab)`, ` of upload "`, "is missing; copy it from a backup, or delete the upload and send the file again", ` lacks an entry of job "`} {
+	for _, want := range []string{`of ann@lab.example (lab)`, ` of upload "`, "is missing; copy it from a backup, or delete the upload and send the file again", ` is missing an entry for job "`} {
 		must.Contain(t, "the text", all, want)
 	}
 	if want := []string{"notes.txt", "jobs/notes", "uploads/notes"}; !cmp.Equal(paths(r.Foreign), want) || r.Foreign[1].Bytes != 2 || r.Foreign[1].Changed.IsZero() {
@@ -185,7 +185,7 @@ func TestCheckSpeaksOfNamesAndReportsStrangers(t *testing.T) {
 	}
 }
 
-// emptyIndex takes an entry out of the index of names.
+// emptyIndex removes an entry from the index of names.
 func emptyIndex(t *testing.T, path string) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
@@ -216,13 +216,13 @@ func TestCheckReportsCommitsThatTheDiskHasLost(t *testing.T) {
 		text := must.Read(t, path)
 		must.OK(t, os.WriteFile(path, []byte(strings.Replace(text, `"commit":`, `"commit":9`, 1)), 0o600))
 	}
-	if r := d.check(Options{}); r.Count != 1 || !strings.Contains(r.Problems[0].Text, "is lost") {
+	if r := d.check(Options{}); r.Count != 1 || !strings.Contains(r.Problems[0].Text, "are lost") {
 		t.Errorf("%+v, beside the database are %q", r, found)
 	}
 }
 
-// While the service runs, a young file may be about to get its record, and a service
-// that writes beside a repair would be damaged by it.
+// While the service runs, a recent file might be about to be recorded, and a concurrent
+// repair would damage the service's data.
 func TestStraysOfALiveDirectoryHaveToBeOld(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -249,7 +249,7 @@ func TestStraysOfALiveDirectoryHaveToBeOld(t *testing.T) {
 	}
 }
 
-// TestCheckEndsWithItsContext ends the context at each moment that a check asks for.
+// TestCheckEndsWithItsContext ends the context at each point where a check queries it.
 func TestCheckEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -275,7 +275,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 
 var errEnough = errors.New("enough")
 
-// endingContext ends when it has been asked so many times.
+// endingContext ends after a number of queries.
 type endingContext struct {
 	context.Context
 	left int
@@ -300,8 +300,7 @@ func TestFolderWithoutADatabaseIsNoDataDirectory(t *testing.T) {
 	}
 }
 
-// What could not be checked is not repaired, and what could not be repaired is not
-// reported as checked.
+// A repair does not run if the check fails, and a failed repair does not return a report.
 func TestRepairThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(d *directory) error{
@@ -334,8 +333,8 @@ func TestFilesAreNotCheckedAgainstRecordsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// damagePages overwrites the beginning of each page with records of jobs: which of them
-// are in use differs from run to run.
+// damagePages overwrites the beginning of every page with job records, since the set of
+// pages in use differs from run to run.
 func damagePages(t *testing.T, path string) {
 	t.Helper()
 	const page = 4096

@@ -11,16 +11,17 @@ import (
 	"molrun/storage"
 )
 
-// ownNames are patterns of what the service and its commands keep in a data directory.
+// ownNames lists patterns for the names that the service and its commands use in a data
+// directory.
 var ownNames = []string{
 	host.Database, host.Database + ".*", host.Algorithms, host.Socket, "command.sock",
-	"jobs", "kept", "pilots", "uploads", "trash", "secret", ".secret*", "audit.log*", "tls", "set-aside", "restoring", "demo.log", "test.log", "lost+found",
+	"jobs", "kept", "workers", "uploads", "trash", "secret", ".secret*", "audit.log*", "tls", "set-aside", "restoring", "demo.log", "test.log", "lost+found",
 }
 
-// recordID matches an ID in the text of a problem, with the word before it.
+// recordID matches an ID in the text of a problem, together with the preceding word.
 var recordID = regexp.MustCompile(`((?:sub)?job |batch |upload )?\b([0-9A-Z]{26})\b`)
 
-// withNames puts the names of jobs and uploads in the place of their IDs, as far as their
+// withNames replaces the IDs of jobs and uploads with their names, as far as their
 // records can be read.
 func withNames(records *storage.ReadOnly, text string) string {
 	return recordID.ReplaceAllStringFunc(text, func(found string) string {
@@ -35,12 +36,12 @@ func withNames(records *storage.ReadOnly, text string) string {
 	})
 }
 
-// remedy says what to do about a missing or damaged file.
+// remedy returns the advice for a missing or damaged file.
 func remedy(f blobs.File) string {
 	switch {
-	case strings.HasPrefix(f.What, "upload "):
+	case strings.HasPrefix(f.Owner, "upload "):
 		return "; copy it from a backup, or delete the upload and send the file again"
-	case strings.HasPrefix(f.What, "job "):
+	case strings.HasPrefix(f.Owner, "job "):
 		return "; copy it from a backup, or run the job again and delete this one"
 	case strings.HasPrefix(f.Path, "tls/"), strings.HasPrefix(f.Path, "audit.log"):
 		return ""

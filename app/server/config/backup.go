@@ -12,15 +12,15 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Backup says when the service takes backups by itself, and which it keeps.
+// Backup configures the scheduled backups.
 type Backup struct {
-	To    string        `toml:"to"`    // a directory that molrun backup has used before; "": none are taken
-	Every unit.Duration `toml:"every"` // from one to the next
-	Keep  Keep          `toml:"keep"`  // "": all
-	Try   unit.Duration `toml:"try"`   // how often one is restored on trial; 0: never
+	To    string        `toml:"to"`    // directory used by molrun backup before; "" disables backups
+	Every unit.Duration `toml:"every"` // interval between backups
+	Keep  Keep          `toml:"keep"`  // "" keeps all
+	Try   unit.Duration `toml:"try"`   // interval of test restores; 0 means never
 }
 
-// leastBackupEvery bounds how often backups are taken.
+// leastBackupEvery is the minimum interval between backups.
 const leastBackupEvery = 10 * time.Minute
 
 func (c *Config) setBackupDefaults() {
@@ -29,35 +29,35 @@ func (c *Config) setBackupDefaults() {
 	c.Backup.Try = unit.Duration(7 * 24 * time.Hour)
 }
 
-// backupChecks returns the checks of this file's settings.
+// backupChecks returns the checks of the settings in this file.
 func (c *Config) backupChecks() []settingCheck {
 	b := c.Backup
 	return []settingCheck{
-		{b.To != "" && !filepath.IsAbs(b.To), fmt.Sprintf("backup.to: %q is no path from /; give one, best on another disk", b.To)},
+		{b.To != "" && !filepath.IsAbs(b.To), fmt.Sprintf("backup.to: %q is not an absolute path; give one, preferably on another disk", b.To)},
 		{time.Duration(b.Every) < leastBackupEvery, "backup.every: use at least 10m"},
 		{b.Try != 0 && b.Try < b.Every, "backup.try: use at least backup.every, or 0 for never"},
 	}
 }
 
-// Keep says which backups stay: the last of each of a number of hours, days, weeks, months and
-// years that have one. The zero value keeps all.
+// Keep is a rule for which backups to keep: the last of each of the latest n hours, days,
+// weeks, months and years that have one. The zero value keeps all.
 type Keep struct{ Hours, Days, Weeks, Months, Years int }
 
-// UnmarshalText reads such a rule as 7d,4w,6m.
+// UnmarshalText parses a rule such as 7d,4w,6m.
 func (k *Keep) UnmarshalText(text []byte) error {
 	*k = Keep{}
 	for _, part := range commaList(text) {
 		count := map[byte]*int{'h': &k.Hours, 'd': &k.Days, 'w': &k.Weeks, 'm': &k.Months, 'y': &k.Years}[part[len(part)-1]]
 		n, err := strconv.Atoi(part[:len(part)-1])
 		if count == nil || err != nil || n < 1 || n > 10_000 {
-			return fmt.Errorf("%q is no rule for backups; write how many stay, such as 7d,4w,6m for 7 days, 4 weeks and 6 months", text)
+			return fmt.Errorf("invalid retention rule for backups %q; give the numbers to keep, such as 7d,4w,6m for 7 days, 4 weeks and 6 months", text)
 		}
 		*count = n
 	}
 	return nil
 }
 
-// String is the rule as it is written.
+// String returns the rule in the form that UnmarshalText parses.
 func (k Keep) String() string {
 	var parts []string
 	for _, p := range []struct {
@@ -74,8 +74,8 @@ func (k Keep) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (k Keep) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Chosen returns which of these moments, in any order, the rule keeps. Of equal ones the
-// last is the newest.
+// Chosen reports which of these times, in any order, the rule keeps. Among equal times
+// the last one counts as the newest.
 func (k Keep) Chosen(moments []time.Time) []bool {
 	chosen := make([]bool, len(moments))
 	order := make([]int, len(moments))

@@ -14,7 +14,7 @@ func TestBackupsAreKeptByRule(t *testing.T) {
 		must.OK(t, err)
 		return at
 	}
-	// The letters say which rule keeps a moment, in the order of the list.
+	// An x marks each kept time, in the order of the list.
 	moments := []time.Time{
 		day("2026-01-01 03:00"), day("2026-11-02 03:00"), day("2026-11-09 23:59"), day("2026-11-20 03:00"),
 		day("2026-11-21 03:00"), day("2026-11-22 03:00"), day("2026-11-22 15:00"), day("2026-11-23 03:00"),
@@ -23,7 +23,7 @@ func TestBackupsAreKeptByRule(t *testing.T) {
 		"2d":          "......xx",
 		"3d":          "....x.xx",
 		"1h":          ".......x",
-		"2w":          "......xx", // 2026-11-22 is a Sunday, the 23rd another week
+		"2w":          "......xx", // 2026-11-22 is a Sunday; the 23rd is in the next week
 		"4w":          ".xx...xx",
 		"2m":          "x......x",
 		"2d,2m":       "x.....xx",

@@ -1,5 +1,4 @@
-// Package config defines the settings of the service: their names, defaults and
-// checks.
+// Package config defines the settings of the service: their names, defaults and checks.
 package config
 
 import (
@@ -26,72 +25,72 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Config is every setting of the service. Each has a name in the TOML file, a
-// variable MOLRUN_<SECTION>_<NAME> and, the first ones, a flag.
+// Config holds every setting of the service. Each has a name in the TOML file, an
+// environment variable MOLRUN_<SECTION>_<NAME> and, for the first ones, a flag.
 type Config struct {
-	Data       string   `toml:"data"`       // the data directory
+	Data       string   `toml:"data"`       // data directory
 	Listen     string   `toml:"listen"`     // host:port of the API
-	PublicURL  string   `toml:"public_url"` // what links begin with; "": as the request says
-	Algorithms string   `toml:"algorithms"` // folder of the site's algorithm files; "": none
+	PublicURL  string   `toml:"public_url"` // prefix of links; "": derived from the request
+	Algorithms string   `toml:"algorithms"` // directory of the site's algorithm files; "": none
 	Catalogue  NameList `toml:"catalogue"`  // types of the built-in catalogue: all, none or names
-	Compat     bool     `toml:"compat"`     // the API in the words of a hosted service, at /compat/
+	Compat     bool     `toml:"compat"`     // serve the API of a hosted service at /compat/
 
 	Runner struct {
-		Executor     string        `toml:"executor"`      // for algorithms that name none
-		CPUs         int           `toml:"cpus"`          // 0: as detected
-		Memory       unit.Bytes    `toml:"memory"`        // 0: as detected
+		Executor     string        `toml:"executor"`      // default for algorithms that name none
+		CPUs         int           `toml:"cpus"`          // 0: detected
+		Memory       unit.Bytes    `toml:"memory"`        // 0: detected
 		GPUs         GPUList       `toml:"gpus"`          // auto, or devices by index or UUID
-		PinCPUs      bool          `toml:"pin_cpus"`      // each job has CPUs of its own
-		ReserveAfter unit.Duration `toml:"reserve_after"` // how long a job is passed over
-		KeepFailed   unit.Duration `toml:"keep_failed"`   // work directories of failed jobs
+		PinCPUs      bool          `toml:"pin_cpus"`      // pin each job to its own CPUs
+		ReserveAfter unit.Duration `toml:"reserve_after"` // how long a job can be passed over
+		KeepFailed   unit.Duration `toml:"keep_failed"`   // how long to keep work directories of failed jobs
 		Grace        unit.Duration `toml:"grace"`         // from TERM to KILL
 		LogLimit     unit.Bytes    `toml:"log_limit"`     // of one attempt
 		Sandbox      string        `toml:"sandbox"`       // auto, required or off
-		Cgroup       string        `toml:"cgroup"`        // below which jobs get theirs; "": the service's own
-		Processes    int           `toml:"processes"`     // that a job may have at once; 0: no limit
-		FileSize     unit.Bytes    `toml:"file_size"`     // of a job's file; 0: the disk's size
+		Cgroup       string        `toml:"cgroup"`        // parent of the jobs' cgroups; "": the service's own
+		Processes    int           `toml:"processes"`     // maximum per job; 0: no limit
+		FileSize     unit.Bytes    `toml:"file_size"`     // maximum size of a job's file; 0: the disk's size
 
-		// Rules say which jobs run elsewhere. Only the file can set them.
+		// Rules select jobs to run elsewhere. Only the file can set them.
 		Rules []Rule `toml:"rules"`
 	} `toml:"runner"`
 
 	Site struct {
-		// Paths say where the site has what algorithms use, by name. Only the file can
-		// set them.
+		// Paths maps names to the site's paths for algorithms. Only the file can set
+		// them.
 		Paths map[string]string `toml:"paths"`
 	} `toml:"site"`
 
 	Containers struct {
 		Runtime string     `toml:"runtime"` // auto, podman, docker, apptainer or off
-		Pull    string     `toml:"pull"`    // never, or missing
-		Env     OptionList `toml:"env"`     // of the runtime's command, NAME=VALUE
+		Pull    string     `toml:"pull"`    // never or missing
+		Env     OptionList `toml:"env"`     // environment of the runtime's command, NAME=VALUE
 	} `toml:"containers"`
 
 	Modules struct {
-		Init string `toml:"init"` // script that defines the command module; "": one that is installed
+		Init string `toml:"init"` // script that defines the module command; "": an installed one
 	} `toml:"modules"`
 
 	Slurm Slurm `toml:"slurm"`
 
 	Validators struct {
-		AtOnce  int           `toml:"at_once"` // 0: as many as there are CPUs, at least 2
-		Memory  unit.Bytes    `toml:"memory"`  // of each of their processes; 0: no limit
-		Wait    unit.Duration `toml:"wait"`    // for a turn
+		AtOnce  int           `toml:"at_once"` // maximum number at once; 0: the number of CPUs, at least 2
+		Memory  unit.Bytes    `toml:"memory"`  // of each validator process; 0: no limit
+		Wait    unit.Duration `toml:"wait"`    // for a free slot
 		Timeout unit.Duration `toml:"timeout"` // of a check of up to 100 documents
 	} `toml:"validators"`
 
 	Links struct {
 		Upload  unit.Duration `toml:"upload"`
-		Partial unit.Duration `toml:"partial"` // how long what arrived of an upload in parts stays
+		Partial unit.Duration `toml:"partial"` // how long unfinished resumable uploads are kept
 	} `toml:"links"`
 
 	Database struct {
-		MaxSize    unit.Bytes `toml:"max_size"`    // 0: as the disk allows
-		FileSystem string     `toml:"file_system"` // local, or any
+		MaxSize    unit.Bytes `toml:"max_size"`    // 0: limited only by the disk
+		FileSystem string     `toml:"file_system"` // local or any
 	} `toml:"database"`
 
 	Disk struct {
-		Reserve unit.Bytes `toml:"reserve"` // what uploads and new jobs leave free; 0: 1 GiB or 5 %
+		Reserve unit.Bytes `toml:"reserve"` // free space kept by uploads and new jobs; 0: 1 GiB or 5 %
 	} `toml:"disk"`
 
 	Backup Backup `toml:"backup"`
@@ -100,14 +99,14 @@ type Config struct {
 	UserQuota Quota     `toml:"user_quota"`
 	Retention Retention `toml:"retention"`
 
-	// Organizations are exceptions for some. Only the file can set them.
+	// Organizations overrides policies for some organizations. Only the file can set it.
 	Organizations map[string]Organization `toml:"organizations"`
 
 	Notify Notify `toml:"notify"`
 	Mail   Mail   `toml:"mail"`
 
 	Stop struct {
-		Requests unit.Duration `toml:"requests"` // how long they may take after a stop was asked for
+		Requests unit.Duration `toml:"requests"` // time to finish after a stop is requested
 	} `toml:"stop"`
 
 	Limits Limits `toml:"limits"`
@@ -119,12 +118,12 @@ type Config struct {
 	TLS    TLS    `toml:"tls"`
 	Audit  Audit  `toml:"audit"`
 
-	// File is where the settings were read, if it exists.
+	// File is the path of the configuration file, if it exists.
 	File string `toml:"-"`
 
 	Log struct {
-		Level  string `toml:"level"`  // debug, info, warn, error
-		Format string `toml:"format"` // auto, pretty, json
+		Level  string `toml:"level"`  // debug, info, warn or error
+		Format string `toml:"format"` // auto, pretty or json
 	} `toml:"log"`
 }
 
@@ -163,9 +162,8 @@ func Default() Config {
 	return c
 }
 
-// Load reads the file, then overrides it with the variables of environ
-// (os.Environ). An optional file may be absent. Call Check after the flags are
-// applied, too.
+// Load reads the file, then applies the variables of environ (os.Environ), which take
+// precedence. An optional file can be absent. Call Check after applying the flags too.
 func Load(file string, optional bool, environ []string) (Config, error) {
 	c := Default()
 	c.File = file
@@ -190,7 +188,7 @@ func (c *Config) decode(file string, text []byte) error {
 		first := unknown.Errors[0]
 		line, _ := first.Position()
 		name := strings.Join(first.Key(), ".")
-		return fault.Errorf(fault.Invalid, "%s:%d: there is no setting %q%s", file, line, name, suggestion(name, c.Names()))
+		return fault.Errorf(fault.Invalid, "%s:%d: unknown setting %q%s", file, line, name, suggestion(name, c.Names()))
 	}
 	var broken *toml.DecodeError
 	if errors.As(err, &broken) {
@@ -207,8 +205,8 @@ func suggestion(name string, known []string) string {
 	return "; see config.example.toml"
 }
 
-// notSettings are variables of the same prefix that are not settings: the path of
-// the file, and what tasks find in their environment.
+// notSettings lists variables with the same prefix that are not settings: the path of the
+// file, and the environment of tasks.
 var notSettings = []string{"MOLRUN_CONFIG", "MOLRUN_TASK", "MOLRUN_CPUS", "MOLRUN_SECONDS", "MOLRUN_SERVER", "MOLRUN_KEY", "MOLRUN_PROFILE"}
 
 func (c *Config) readEnvironment(environ []string) error {
@@ -226,7 +224,7 @@ func (c *Config) readEnvironment(environ []string) error {
 		}
 		place, ok := places[name]
 		if !ok {
-			return fault.Errorf(fault.Invalid, "there is no setting for the variable %s%s", name, suggestion(name, names))
+			return fault.Errorf(fault.Invalid, "unknown variable %s%s", name, suggestion(name, names))
 		}
 		if err := setValue(place, value); err != nil {
 			return fault.Errorf(fault.Invalid, "%s: %v", name, err)
@@ -242,7 +240,7 @@ func setValue(place reflect.Value, text string) error {
 	case *int:
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return fmt.Errorf("%q is no whole number", text)
+			return fmt.Errorf("%q is not an integer", text)
 		}
 		*target = n
 	case *bool:
@@ -257,20 +255,20 @@ func setValue(place reflect.Value, text string) error {
 	return nil
 }
 
-// Names returns all settings as section.name.
+// Names returns the names of all settings as section.name.
 func (c *Config) Names() []string {
 	var names []string
 	c.walk(func(name string, _ reflect.Value) { names = append(names, name) })
 	return names
 }
 
-// Setting is a setting with its value. Free values are texts that the operator has chosen.
+// Setting is a setting with its value. Free values are texts chosen by the operator.
 type Setting struct {
 	Name, Value string
 	Free        bool
 }
 
-// Settings returns all settings that do not stand only in the file.
+// Settings returns all settings except those that only the file can set.
 func (c *Config) Settings() (all []Setting) {
 	c.walk(func(name string, place reflect.Value) {
 		s := Setting{Name: name, Value: fmt.Sprint(place.Interface())}
@@ -313,33 +311,33 @@ func (c *Config) walk(visit func(name string, place reflect.Value)) {
 	}
 }
 
-// Check refuses values with which the service cannot run.
+// Check rejects values with which the service cannot run.
 func (c *Config) Check() error {
 	checks := []settingCheck{
 		{c.Data == "", "data: name a directory"},
-		{c.Listen == "", "listen: give host:port, such as 127.0.0.1:8080"},
-		{c.Runner.CPUs < 0, "runner.cpus: give 0 (as detected) or more"},
-		{c.Runner.ReserveAfter <= 0, "runner.reserve_after: give a time above 0, such as 10m"},
-		{c.Runner.KeepFailed < 0, "runner.keep_failed: give 0 or more, such as 72h"},
-		{c.Runner.Grace <= 0, "runner.grace: give a time above 0, such as 10s"},
-		{c.Runner.LogLimit < 64<<10, "runner.log_limit: give at least 64KiB"},
+		{c.Listen == "", "listen: must be host:port, such as 127.0.0.1:8080"},
+		{c.Runner.CPUs < 0, "runner.cpus: must be at least 1, or 0 for all CPUs detected"},
+		{c.Runner.ReserveAfter <= 0, "runner.reserve_after: must be a time above 0, such as 10m"},
+		{c.Runner.KeepFailed < 0, "runner.keep_failed: must be 0 or more, such as 72h"},
+		{c.Runner.Grace <= 0, "runner.grace: must be a time above 0, such as 10s"},
+		{c.Runner.LogLimit < 64<<10, "runner.log_limit: must be at least 64KiB"},
 		{!slices.Contains([]string{"auto", "required", "off"}, c.Runner.Sandbox), "runner.sandbox: use auto, required or off"},
-		{c.Runner.Cgroup != "" && !filepath.IsAbs(c.Runner.Cgroup), "runner.cgroup: give an absolute path, such as /sys/fs/cgroup/molrun.slice"},
-		{c.Runner.Processes < 0 || c.Runner.Processes > 0 && c.Runner.Processes < 16, "runner.processes: give 0 (no limit) or at least 16"},
-		{c.Runner.FileSize > 0 && c.Runner.FileSize < 1<<20, "runner.file_size: give 0 (the disk's size) or at least 1MiB"},
+		{c.Runner.Cgroup != "" && !filepath.IsAbs(c.Runner.Cgroup), "runner.cgroup: must be an absolute path, such as /sys/fs/cgroup/molrun.slice"},
+		{c.Runner.Processes < 0 || c.Runner.Processes > 0 && c.Runner.Processes < 16, "runner.processes: must be at least 16, or 0 for no limit"},
+		{c.Runner.FileSize > 0 && c.Runner.FileSize < 1<<20, "runner.file_size: must be at least 1MiB, or 0 for the size of the disk"},
 		{!slices.Contains([]string{"auto", "podman", "docker", "apptainer", "off"}, c.Containers.Runtime), "containers.runtime: use auto, podman, docker, apptainer or off"},
 		{!slices.Contains([]string{"never", "missing"}, c.Containers.Pull), "containers.pull: use never or missing"},
-		{slices.ContainsFunc(c.Containers.Env, noVariable), "containers.env: give variables such as DOCKER_HOST=unix:///run/user/1000/docker.sock"},
-		{c.Modules.Init != "" && !filepath.IsAbs(c.Modules.Init), "modules.init: give an absolute path, such as /etc/profile.d/modules.sh"},
-		{c.Validators.AtOnce < 0 || c.Validators.AtOnce > 1000, "validators.at_once: give 0 (as many as there are CPUs) to 1000"},
-		{c.Validators.Memory > 0 && c.Validators.Memory < 16<<20, "validators.memory: give 0 (no limit) or at least 16MiB"},
-		{c.Validators.Wait < unit.Duration(time.Second) || c.Validators.Wait > unit.Duration(time.Hour), "validators.wait: give 1s to 1h"},
-		{c.Validators.Timeout < unit.Duration(time.Second) || c.Validators.Timeout > unit.Duration(time.Hour), "validators.timeout: give 1s to 1h"},
-		{c.Links.Upload < unit.Duration(time.Minute) || c.Links.Upload > unit.Duration(7*24*time.Hour), "links.upload: give 1m to 7d"},
-		{c.Links.Partial < unit.Duration(time.Minute) || c.Links.Partial > unit.Duration(30*24*time.Hour), "links.partial: give 1m to 30d"},
-		{c.Database.MaxSize != 0 && c.Database.MaxSize < 16<<20, "database.max_size: give 0 (no bound) or at least 16MiB"},
+		{slices.ContainsFunc(c.Containers.Env, noVariable), "containers.env: use NAME=VALUE, such as DOCKER_HOST=unix:///run/user/1000/docker.sock"},
+		{c.Modules.Init != "" && !filepath.IsAbs(c.Modules.Init), "modules.init: must be an absolute path, such as /etc/profile.d/modules.sh"},
+		{c.Validators.AtOnce < 0 || c.Validators.AtOnce > 1000, "validators.at_once: must be 1 to 1000, or 0 for the number of CPUs"},
+		{c.Validators.Memory > 0 && c.Validators.Memory < 16<<20, "validators.memory: must be at least 16MiB, or 0 for no limit"},
+		{c.Validators.Wait < unit.Duration(time.Second) || c.Validators.Wait > unit.Duration(time.Hour), "validators.wait: must be 1s to 1h"},
+		{c.Validators.Timeout < unit.Duration(time.Second) || c.Validators.Timeout > unit.Duration(time.Hour), "validators.timeout: must be 1s to 1h"},
+		{c.Links.Upload < unit.Duration(time.Minute) || c.Links.Upload > unit.Duration(7*24*time.Hour), "links.upload: must be 1m to 7d"},
+		{c.Links.Partial < unit.Duration(time.Minute) || c.Links.Partial > unit.Duration(30*24*time.Hour), "links.partial: must be 1m to 30d"},
+		{c.Database.MaxSize != 0 && c.Database.MaxSize < 16<<20, "database.max_size: must be at least 16MiB, or 0 for no limit"},
 		{!slices.Contains([]string{"local", "any"}, c.Database.FileSystem), "database.file_system: use local or any"},
-		{c.Stop.Requests <= 0 || c.Stop.Requests > unit.Duration(time.Hour), "stop.requests: give a time above 0 up to 1h, such as 20s"},
+		{c.Stop.Requests <= 0 || c.Stop.Requests > unit.Duration(time.Hour), "stop.requests: must be a time above 0, at most 1h, such as 20s"},
 		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level: use debug, info, warn or error"},
 		{!slices.Contains([]string{"auto", "pretty", "json"}, c.Log.Format), "log.format: use auto, pretty or json"},
 	}
@@ -369,7 +367,7 @@ func (c *Config) checkPublicURL() error {
 	}
 	u, err := url.Parse(c.PublicURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return fault.Errorf(fault.Invalid, "public_url: give an address such as https://molrun.lab.example or https://lab.example/molrun")
+		return fault.Errorf(fault.Invalid, "public_url: must be an address such as https://molrun.lab.example or https://lab.example/molrun")
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	return nil
@@ -378,7 +376,7 @@ func (c *Config) checkPublicURL() error {
 // NameList is a list of names.
 type NameList []string
 
-// UnmarshalText reads a list separated by commas or blanks.
+// UnmarshalText parses a list separated by commas or spaces.
 func (l *NameList) UnmarshalText(text []byte) error {
 	*l = strings.FieldsFunc(string(text), func(r rune) bool { return r == ',' || r == ' ' })
 	return nil
@@ -388,10 +386,10 @@ func (l *NameList) UnmarshalText(text []byte) error {
 func (c *Config) checkSite() error {
 	for name, path := range c.Site.Paths {
 		if !sitePattern.MatchString(name) {
-			return fault.Errorf(fault.Invalid, "site.paths: %q is no name: use letters, digits, _ and -, at most 64, beginning with a letter or _", name)
+			return fault.Errorf(fault.Invalid, "site.paths: %q is not a valid name: use at most 64 letters, digits, _ and -, starting with a letter or _", name)
 		}
 		if !filepath.IsAbs(path) {
-			return fault.Errorf(fault.Invalid, "site.paths.%s: give an absolute path, such as /data/%s", name, name)
+			return fault.Errorf(fault.Invalid, "site.paths.%s: must be an absolute path, such as /data/%s", name, name)
 		}
 	}
 	return nil
@@ -399,10 +397,10 @@ func (c *Config) checkSite() error {
 
 var sitePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// GPUList names GPU devices, or is the single word auto.
+// GPUList is a list of GPU devices, or the single word auto.
 type GPUList []string
 
-// UnmarshalText reads a list separated by commas, for the variable.
+// UnmarshalText parses a comma-separated list, for the environment variable.
 func (g *GPUList) UnmarshalText(text []byte) error {
 	*g = GPUList{}
 	for part := range strings.SplitSeq(string(text), ",") {
@@ -413,5 +411,5 @@ func (g *GPUList) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Auto reports whether the devices are to be detected.
+// Auto reports whether to detect the devices.
 func (g GPUList) Auto() bool { return len(g) == 1 && g[0] == "auto" }

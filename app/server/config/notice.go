@@ -8,13 +8,13 @@ import (
 	"molrun/app/job/notice"
 )
 
-// Notify says where notices may go.
+// Notify configures the permitted targets of notifications.
 type Notify struct {
-	Allow Networks `toml:"allow"` // that may be reached though they are not public
-	HTTP  bool     `toml:"http"`  // also http://
+	Allow Networks `toml:"allow"` // non-public networks that are permitted
+	HTTP  bool     `toml:"http"`  // also permit http://
 }
 
-// Mail says how mail is sent. Without a host there is none.
+// Mail configures sending e-mail. Without a host no e-mail is sent.
 type Mail struct {
 	Host         string  `toml:"host"`
 	Port         int     `toml:"port"`
@@ -22,18 +22,18 @@ type Mail struct {
 	User         string  `toml:"user"`
 	PasswordFile string  `toml:"password_file"`
 	From         string  `toml:"from"`
-	Domains      Domains `toml:"domains"` // to whose addresses anyone may send
+	Domains      Domains `toml:"domains"` // domains to whose addresses anyone can send
 }
 
-// Notices returns what submissions and webhooks may ask for.
+// Notices returns the policy for notifications requested by submissions and webhooks.
 func (c *Config) Notices() notice.Policy {
 	return notice.Policy{HTTP: c.Notify.HTTP, Allowed: c.Notify.Allow, Mail: c.Mail.Host != "", Domains: c.Mail.Domains}
 }
 
-// Domains are names of domains, separated by commas.
+// Domains is a comma-separated list of domain names.
 type Domains []string
 
-// UnmarshalText reads domains, such as "lab.example, uni.example".
+// UnmarshalText parses domains, such as "lab.example, uni.example".
 func (d *Domains) UnmarshalText(text []byte) error {
 	*d = nil
 	for _, part := range commaList(text) {
@@ -42,15 +42,15 @@ func (d *Domains) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// noticeChecks returns the checks of this file's settings.
+// noticeChecks returns the checks of the settings in this file.
 func (c *Config) noticeChecks() []settingCheck {
 	m := c.Mail
 	_, err := mail.ParseAddress(m.From)
 	return []settingCheck{
-		{m.Port < 1 || m.Port > 65535, "mail.port: give 1 to 65535, such as 587"},
+		{m.Port < 1 || m.Port > 65535, "mail.port: must be 1 to 65535, such as 587"},
 		{!slices.Contains([]string{"starttls", "tls", "none"}, m.TLS), "mail.tls: use starttls, tls or none"},
-		{m.Host != "" && err != nil, `mail.from: give the sender's address, such as "molrun <molrun@lab.example>"`},
-		{(m.User == "") != (m.PasswordFile == ""), "mail: give both user and password_file"},
+		{m.Host != "" && err != nil, `mail.from: must be the sender's address, such as "molrun <molrun@lab.example>"`},
+		{(m.User == "") != (m.PasswordFile == ""), "mail: set both user and password_file"},
 		{m.User != "" && m.TLS == "none", "mail.tls: a password is only sent encrypted; use starttls or tls"},
 	}
 }

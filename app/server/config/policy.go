@@ -15,15 +15,15 @@ import (
 	"molrun/app/job/retention"
 )
 
-// Quota is what a user or an organization may use. 0 is no bound.
+// Quota limits what a user or an organization can use; 0 means no limit.
 type Quota struct {
 	Storage unit.Bytes `toml:"storage"` // uploads and results
 	Queued  int        `toml:"queued"`  // jobs
-	CPUs    int        `toml:"cpus"`    // of running jobs together
-	GPUs    int        `toml:"gpus"`    // likewise
+	CPUs    int        `toml:"cpus"`    // total of running jobs
+	GPUs    int        `toml:"gpus"`    // total of running jobs
 }
 
-// OwnQuota overrides a quota; nil is as for all.
+// OwnQuota overrides a quota; nil means the general value.
 type OwnQuota struct {
 	Storage *unit.Bytes `toml:"storage"`
 	Queued  *int        `toml:"queued"`
@@ -40,9 +40,9 @@ func (q *Quota) override(own OwnQuota) {
 
 func (q Quota) complaint(section string) string {
 	return cmp.Or(
-		complaint(q.Queued < 0, section+".queued: give 0 (no bound) or more"),
-		complaint(q.CPUs < 0, section+".cpus: give 0 (no bound) or more"),
-		complaint(q.GPUs < 0, section+".gpus: give 0 (no bound) or more"),
+		complaint(q.Queued < 0, section+".queued: must be at least 1, or 0 for no limit"),
+		complaint(q.CPUs < 0, section+".cpus: must be at least 1, or 0 for no limit"),
+		complaint(q.GPUs < 0, section+".gpus: must be at least 1, or 0 for no limit"),
 	)
 }
 
@@ -51,17 +51,17 @@ type User struct {
 	Quota OwnQuota `toml:"quota"`
 }
 
-// Retention says what is deleted automatically.
+// Retention configures automatic deletion.
 type Retention struct {
-	Completed  unit.Duration `toml:"completed"` // 0: never, as for the next two
+	Completed  unit.Duration `toml:"completed"` // 0: never, also for the next two
 	Failed     unit.Duration `toml:"failed"`
 	Uploads    unit.Duration `toml:"uploads"`
-	Total      unit.Bytes    `toml:"total"`     // 0: no bound
+	Total      unit.Bytes    `toml:"total"`     // 0: no limit
 	KeepLast   int           `toml:"keep_last"` // 0: none
 	KeepLastOf string        `toml:"keep_last_of"`
 }
 
-// Organization overrides the policies for one organization; nil is as for all.
+// Organization overrides the policies for one organization; nil means the general value.
 type Organization struct {
 	Quota     OwnQuota        `toml:"quota"`
 	UserQuota OwnQuota        `toml:"user_quota"`
@@ -103,7 +103,7 @@ func (c *Config) userQuota(organization, user string) Quota {
 	return q
 }
 
-// QuotaOf returns what a user or, with user "", an organization may use.
+// QuotaOf returns the quota of a user or, with user "", of an organization.
 func (c *Config) QuotaOf(organization, user string) quota.Quota {
 	q, _ := c.sections(organization)
 	if user != "" {
@@ -125,10 +125,10 @@ func (c *Config) RulesOf(organization string) retention.Rules {
 	}
 }
 
-// maxKeepLast bounds the memory of a retention pass.
+// maxKeepLast limits the memory of a retention pass.
 const maxKeepLast = 100_000
 
-// checkPolicies checks quotas and retention, for all and for each organization.
+// checkPolicies checks quotas and retention, in general and for each organization.
 func (c *Config) checkPolicies() error {
 	names := slices.Sorted(maps.Keys(c.Organizations))
 	for _, name := range append([]string{""}, names...) {
@@ -142,11 +142,11 @@ func (c *Config) checkPolicies() error {
 		q, r := c.sections(name)
 		msg := cmp.Or(
 			q.complaint("quota"), c.userQuota(name, "").complaint("user_quota"), c.usersComplaint(name),
-			complaint(r.Completed < 0, "retention.completed: give 0 (never) or a time such as 90d"),
-			complaint(r.Failed < 0, "retention.failed: give 0 (never) or a time such as 30d"),
-			complaint(r.Uploads < 0, "retention.uploads: give 0 (never) or a time such as 30d"),
-			complaint(r.Uploads > 0 && r.Uploads < c.Links.Upload, "retention.uploads: give at least links.upload, the time that an upload may take"),
-			complaint(r.KeepLast < 0 || r.KeepLast > maxKeepLast, fmt.Sprintf("retention.keep_last: give 0 to %d", maxKeepLast)),
+			complaint(r.Completed < 0, "retention.completed: must be 0 (never) or a time such as 90d"),
+			complaint(r.Failed < 0, "retention.failed: must be 0 (never) or a time such as 30d"),
+			complaint(r.Uploads < 0, "retention.uploads: must be 0 (never) or a time such as 30d"),
+			complaint(r.Uploads > 0 && r.Uploads < c.Links.Upload, "retention.uploads: must be at least links.upload, the time allowed for an upload"),
+			complaint(r.KeepLast < 0 || r.KeepLast > maxKeepLast, fmt.Sprintf("retention.keep_last: must be 0 to %d", maxKeepLast)),
 			complaint(r.KeepLastOf != "user" && r.KeepLastOf != "organization", "retention.keep_last_of: use user or organization"),
 		)
 		if msg != "" {
@@ -156,13 +156,13 @@ func (c *Config) checkPolicies() error {
 	return nil
 }
 
-// usersComplaint checks the quotas of single users.
+// usersComplaint checks the quotas of individual users.
 func (c *Config) usersComplaint(organization string) string {
 	users := c.Organizations[organization].Users
 	for _, user := range slices.Sorted(maps.Keys(users)) {
 		section := fmt.Sprintf("users.%q", user)
 		msg := cmp.Or(
-			complaint(user == "" || user != strings.ToLower(user), section+": give an e-mail address in lower case"),
+			complaint(user == "" || user != strings.ToLower(user), section+": must be an e-mail address in lower case"),
 			c.userQuota(organization, user).complaint(section+".quota"),
 		)
 		if msg != "" {

@@ -16,7 +16,7 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// Limits bound what clients can make the service hold in memory at once.
+// Limits bounds the memory that clients can make the service use at once.
 type Limits struct {
 	Header       unit.Bytes `toml:"header"`        // of a request, all lines together
 	URL          unit.Bytes `toml:"url"`           // path and query
@@ -28,88 +28,88 @@ type Limits struct {
 	NumberLength int        `toml:"number_length"` // characters
 
 	Requests       int `toml:"requests"`         // with JSON, at once
-	RequestsPerKey int `toml:"requests_per_key"` // of them, by one API key; 0: three quarters
+	RequestsPerKey int `toml:"requests_per_key"` // by one API key; 0: three quarters
 	Connections    int `toml:"connections"`      // at once
-	// Listeners are streams of events at once, at most half the connections;
-	// ListenersPerKey of them may be of one API key; 0: three quarters.
+	// Listeners limits concurrent event streams, to at most half the connections.
+	// ListenersPerKey limits those of one API key; 0 means three quarters.
 	Listeners       int `toml:"listeners"`
 	ListenersPerKey int `toml:"listeners_per_key"`
-	Streams         int `toml:"streams"`         // uploads and downloads at once
+	Streams         int `toml:"streams"`         // concurrent uploads and downloads
 	StreamsPerKey   int `toml:"streams_per_key"` // by links of one API key
 
-	HeaderTime   unit.Duration `toml:"header_time"`   // for the header to arrive
-	BodyTime     unit.Duration `toml:"body_time"`     // for a JSON body to arrive
-	BatchTime    unit.Duration `toml:"batch_time"`    // for a batch's body to arrive
-	AnswerTime   unit.Duration `toml:"answer_time"`   // for a response to be sent
+	HeaderTime   unit.Duration `toml:"header_time"`   // to receive the header
+	BodyTime     unit.Duration `toml:"body_time"`     // to receive a JSON body
+	BatchTime    unit.Duration `toml:"batch_time"`    // to receive a batch's body
+	AnswerTime   unit.Duration `toml:"answer_time"`   // to send a response
 	IdleTime     unit.Duration `toml:"idle_time"`     // between two requests of a connection
-	TransferIdle unit.Duration `toml:"transfer_idle"` // for a transfer without progress
+	TransferIdle unit.Duration `toml:"transfer_idle"` // of a transfer without progress
 }
 
-// Rates limit the requests per second; 0 is no limit.
+// Rates limits the requests per second; 0 means no limit.
 type Rates struct {
-	Submit int `toml:"submit"` // of one API key
-	List   int `toml:"list"`   // of one API key
-	Upload int `toml:"upload"` // of one API key
-	Failed int `toml:"failed"` // without a valid key, from one address
+	Submit int `toml:"submit"` // per API key
+	List   int `toml:"list"`   // per API key
+	Upload int `toml:"upload"` // per API key
+	Failed int `toml:"failed"` // without a valid key, per address
 }
 
-// Proxy says which proxies are in front of the service.
+// Proxy configures the proxies in front of the service.
 type Proxy struct {
-	Trusted Networks `toml:"trusted"` // whose X-Forwarded-For is trusted
+	Trusted Networks `toml:"trusted"` // proxies whose X-Forwarded-For is trusted
 }
 
-// SignIn lets a proxy say which user has signed in there.
+// SignIn configures sign-in through a proxy.
 type SignIn struct {
-	Header       string   `toml:"header"`       // that names the user; "": off
-	Proxies      Networks `toml:"proxies"`      // that are believed
-	Organization string   `toml:"organization"` // of these users
-	Create       bool     `toml:"create"`       // make members of users who are not known
+	Header       string   `toml:"header"`       // names the user; "": off
+	Proxies      Networks `toml:"proxies"`      // trusted proxies
+	Organization string   `toml:"organization"` // organization of these users
+	Create       bool     `toml:"create"`       // add unknown users as members
 }
 
-// MSA says who may use the alignment server at /msa/ without an API key, and what its searches, and those of
-// predictors, take.
+// MSA configures access without an API key to the alignment server at /msa/, and the
+// cores of its searches and those of predictors.
 type MSA struct {
-	Networks     Networks `toml:"networks"`     // of clients without a key
-	Organization string   `toml:"organization"` // of their jobs
-	Cores        int      `toml:"cores"`        // of a search; 0: as many as the type takes by default
+	Networks     Networks `toml:"networks"`     // clients allowed without a key
+	Organization string   `toml:"organization"` // organization of their jobs
+	Cores        int      `toml:"cores"`        // per search; 0: the type's default
 }
 
-// notOfUsers are headers that every client sends or that mean something else.
+// notOfUsers lists headers that every client sends or that have another meaning.
 var notOfUsers = []string{"X-Api-Key", "X-Forwarded-For", "Host", "Origin", "Cookie", "Authorization", "User-Agent", "From"}
 
 // checks returns the checks of these settings.
 func (s SignIn) checks() []settingCheck {
 	name := http.CanonicalHeaderKey(s.Header)
 	return []settingCheck{
-		{s.Header != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`).MatchString(s.Header), "sign_in.header: give the name of a header, such as Remote-User"},
+		{s.Header != "" && !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`).MatchString(s.Header), "sign_in.header: must be the name of a header, such as Remote-User"},
 		{slices.Contains(notOfUsers, name) || strings.HasPrefix(name, "Content-"), "sign_in.header: use a header that only the proxy sends, such as Remote-User"},
 		{s.Header != "" && len(s.Proxies) == 0, "sign_in.proxies: name the proxy that signs in users, such as 10.0.0.7"},
 		{s.Header != "" && naming.CheckName(s.Organization) != "", "sign_in.organization: name the organization of the users who sign in"},
 	}
 }
 
-// CORS says which web pages of other hosts may use the API.
+// CORS configures which web pages of other hosts can use the API.
 type CORS struct {
 	Origins Origins `toml:"origins"`
 }
 
-// TLS lets the service speak HTTPS itself.
+// TLS configures HTTPS served by the service itself.
 type TLS struct {
 	Cert       string `toml:"cert"` // PEM file
 	Key        string `toml:"key"`  // PEM file
 	SelfSigned bool   `toml:"self_signed"`
 }
 
-// On reports whether the service speaks HTTPS.
+// On reports whether the service uses HTTPS.
 func (t TLS) On() bool { return t.SelfSigned || t.Cert != "" }
 
-// Audit bounds the audit log.
+// Audit limits the audit log.
 type Audit struct {
 	MaxSize unit.Bytes `toml:"max_size"` // of one file
-	Keep    int        `toml:"keep"`     // older files beside it
+	Keep    int        `toml:"keep"`     // number of older files
 }
 
-// setSecurityDefaults sets the defaults of this file's settings.
+// setSecurityDefaults sets the defaults of the settings in this file.
 func (c *Config) setSecurityDefaults() {
 	json := strictjson.DefaultLimits()
 	c.Limits = Limits{
@@ -128,31 +128,31 @@ type settingCheck struct {
 	msg string
 }
 
-// securityChecks returns the checks of this file's settings.
+// securityChecks returns the checks of the settings in this file.
 func (c *Config) securityChecks() []settingCheck {
 	l, json := c.Limits, strictjson.DefaultLimits()
 	within := func(name string, value, lowest, highest int) settingCheck {
-		return settingCheck{value < lowest || value > highest, fmt.Sprintf("%s: give %d to %d", name, lowest, highest)}
+		return settingCheck{value < lowest || value > highest, fmt.Sprintf("%s: must be %d to %d", name, lowest, highest)}
 	}
 	wait := func(name string, value unit.Duration) settingCheck {
-		return settingCheck{value < unit.Duration(time.Second) || value > unit.Duration(time.Hour), name + ": give 1s to 1h"}
+		return settingCheck{value < unit.Duration(time.Second) || value > unit.Duration(time.Hour), name + ": must be 1s to 1h"}
 	}
 	return append(c.SignIn.checks(), []settingCheck{
 		{len(c.MSA.Networks) > 0 && naming.CheckName(c.MSA.Organization) != "", "msa.organization: name the organization of the jobs of clients without an API key"},
 		within("msa.cores", c.MSA.Cores, 0, 128),
-		{l.Header < 4<<10 || l.Header > 1<<20, "limits.header: give 4KiB to 1MiB"},
-		{l.URL < 4<<10 || l.URL > 64<<10, "limits.url: give 4KiB to 64KiB"},
-		{l.Body < 1<<10, "limits.body: give at least 1KiB"},
-		{l.BatchBody < l.Body, "limits.batch_body: give at least limits.body"},
-		{l.Buffered < l.BatchBody, "limits.buffered: give at least limits.batch_body"},
+		{l.Header < 4<<10 || l.Header > 1<<20, "limits.header: must be 4KiB to 1MiB"},
+		{l.URL < 4<<10 || l.URL > 64<<10, "limits.url: must be 4KiB to 64KiB"},
+		{l.Body < 1<<10, "limits.body: must be at least 1KiB"},
+		{l.BatchBody < l.Body, "limits.batch_body: must be at least limits.body"},
+		{l.Buffered < l.BatchBody, "limits.buffered: must be at least limits.batch_body"},
 		within("limits.json_depth", l.JSONDepth, 8, json.Depth),
 		within("limits.json_members", l.JSONMembers, 64, json.Members),
 		within("limits.number_length", l.NumberLength, 20, json.NumberLength),
 		within("limits.requests", l.Requests, 2, 1_000_000),
-		{l.RequestsPerKey < 0 || l.RequestsPerKey > l.Requests, "limits.requests_per_key: give 0 (three quarters) to limits.requests"},
+		{l.RequestsPerKey < 0 || l.RequestsPerKey > l.Requests, "limits.requests_per_key: must be 1 to limits.requests, or 0 for three quarters of it"},
 		within("limits.connections", l.Connections, 4, 1_000_000),
 		within("limits.listeners", l.Listeners, 1, 500_000),
-		{l.ListenersPerKey < 0 || l.ListenersPerKey > l.Listeners, "limits.listeners_per_key: give 0 (three quarters) to limits.listeners"},
+		{l.ListenersPerKey < 0 || l.ListenersPerKey > l.Listeners, "limits.listeners_per_key: must be 1 to limits.listeners, or 0 for three quarters of it"},
 		within("limits.streams", l.Streams, 1, 100_000),
 		within("limits.streams_per_key", l.StreamsPerKey, 1, 100_000),
 		wait("limits.header_time", l.HeaderTime),
@@ -161,18 +161,18 @@ func (c *Config) securityChecks() []settingCheck {
 		wait("limits.answer_time", l.AnswerTime),
 		wait("limits.idle_time", l.IdleTime),
 		wait("limits.transfer_idle", l.TransferIdle),
-		{min(c.Rates.Submit, c.Rates.List, c.Rates.Upload, c.Rates.Failed) < 0, "rates: give 0 (no limit) or more requests a second"},
-		{(c.TLS.Cert == "") != (c.TLS.Key == ""), "tls: give both cert and key"},
+		{min(c.Rates.Submit, c.Rates.List, c.Rates.Upload, c.Rates.Failed) < 0, "rates: must be at least 1 request per second, or 0 for no limit"},
+		{(c.TLS.Cert == "") != (c.TLS.Key == ""), "tls: set both cert and key"},
 		{c.TLS.SelfSigned && c.TLS.Cert != "", "tls: use either self_signed or cert and key"},
-		{c.Audit.MaxSize < 64<<10, "audit.max_size: give at least 64KiB"},
+		{c.Audit.MaxSize < 64<<10, "audit.max_size: must be at least 64KiB"},
 		within("audit.keep", c.Audit.Keep, 1, 1000),
 	}...)
 }
 
-// Networks are blocks of addresses, separated by commas.
+// Networks is a comma-separated list of address blocks.
 type Networks []netip.Prefix
 
-// UnmarshalText reads addresses and blocks, such as "10.0.0.7, 192.0.2.0/24".
+// UnmarshalText parses addresses and blocks, such as "10.0.0.7, 192.0.2.0/24".
 func (n *Networks) UnmarshalText(text []byte) error {
 	*n = nil
 	for _, part := range commaList(text) {
@@ -185,16 +185,16 @@ func (n *Networks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Origins are the origins of web pages, each a scheme with a host.
+// Origins is a list of web page origins, each a scheme with a host.
 type Origins []string
 
-// UnmarshalText reads origins, such as "https://portal.lab.example".
+// UnmarshalText parses origins, such as "https://portal.lab.example".
 func (o *Origins) UnmarshalText(text []byte) error {
 	*o = nil
 	for _, part := range commaList(text) {
 		u, err := url.Parse(part)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != part || strings.ToLower(part) != part {
-			return fmt.Errorf("%q is no origin; write scheme and host alone, in lower case, such as https://portal.lab.example", part)
+			return fmt.Errorf("%q is not an origin; give only scheme and host, in lower case, such as https://portal.lab.example", part)
 		}
 		*o = append(*o, part)
 	}

@@ -15,30 +15,30 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Slurm says how jobs run on a Slurm cluster. None do while SharedDir is empty.
+// Slurm configures how jobs run on a Slurm cluster. An empty SharedDir disables it.
 type Slurm struct {
-	SharedDir string `toml:"shared_dir"` // on a file system that all nodes have at the same path
+	SharedDir string `toml:"shared_dir"` // on a file system mounted at the same path on all nodes
 	Path      string `toml:"path"`       // directories of sbatch and the other commands; "": the service's PATH
-	Conf      string `toml:"conf"`       // slurm.conf; "": as the commands find it
+	Conf      string `toml:"conf"`       // slurm.conf; "": the commands' default
 	NodePath  string `toml:"node_path"`  // PATH of programs on the nodes; "": the system's directories
-	Prefix    string `toml:"prefix"`     // of the names of our jobs there
+	Prefix    string `toml:"prefix"`     // prefix of the names of our jobs there
 
-	Partition  string     `toml:"partition"` // default placement, as are the next four
+	Partition  string     `toml:"partition"` // default placement, with the next four
 	Account    string     `toml:"account"`
 	QOS        string     `toml:"qos"`
 	Constraint string     `toml:"constraint"`
 	Options    OptionList `toml:"options"`
 
-	AllowOptions OptionList    `toml:"allow_options"` // names that rules and algorithms may use
-	MaxJobs      int           `toml:"max_jobs"`      // on the cluster at once, array tasks counted
-	HoldGrace    unit.Duration `toml:"hold_grace"`    // that a job may be held for a permanent reason
-	Poll         unit.Duration `toml:"poll"`          // how often the cluster is asked for the state of jobs
-	LostAfter    unit.Duration `toml:"lost_after"`    // after which a job that the cluster does not know is lost
+	AllowOptions OptionList    `toml:"allow_options"` // names that rules and algorithms can use
+	MaxJobs      int           `toml:"max_jobs"`      // on the cluster at once, counting array tasks
+	HoldGrace    unit.Duration `toml:"hold_grace"`    // how long a job can be held for a permanent reason
+	Poll         unit.Duration `toml:"poll"`          // interval of querying job states
+	LostAfter    unit.Duration `toml:"lost_after"`    // time after which a job unknown to the cluster is lost
 }
 
-// Rule says where the matching jobs run.
+// Rule determines where the matching jobs run.
 type Rule struct {
-	Algorithm    string     `toml:"algorithm"` // these six select jobs
+	Algorithm    string     `toml:"algorithm"` // the first six select jobs
 	Organization string     `toml:"organization"`
 	User         string     `toml:"user"`
 	MinCPUs      int        `toml:"min_cpus"`
@@ -53,7 +53,7 @@ type Rule struct {
 	Options    OptionList `toml:"options"`
 }
 
-// On reports whether jobs may run on a cluster.
+// On reports whether jobs can run on a cluster.
 func (s Slurm) On() bool { return s.SharedDir != "" }
 
 // Placement returns the default placement.
@@ -65,21 +65,21 @@ func (r Rule) placement() placement.Placement {
 	return placement.Placement{Partition: r.Partition, Account: r.Account, QOS: r.QOS, Constraint: r.Constraint, Options: r.Options}
 }
 
-// Routing returns what the configuration says about where jobs run.
+// Routing returns the configured routing table.
 func (c *Config) Routing() routing.Table {
 	table := routing.Table{Executor: c.Runner.Executor, Placement: c.Slurm.Placement(), Allowed: c.Slurm.AllowOptions}
 	for _, r := range c.Runner.Rules {
 		table.Rules = append(table.Rules, routing.Rule{
 			Algorithm: r.Algorithm, Organization: r.Organization, User: r.User,
-			Least:    placement.Resources{CPUs: r.MinCPUs, MemoryBytes: int64(r.MinMemory), GPUs: r.MinGPUs},
+			Min:      placement.Resources{CPUs: r.MinCPUs, MemoryBytes: int64(r.MinMemory), GPUs: r.MinGPUs},
 			Executor: r.Executor, Placement: r.placement(),
 		})
 	}
 	return table
 }
 
-// setSlurmDefaults sets the defaults of this file's settings. The allowed options
-// choose nodes and how jobs share them; none reaches a file, another user or a
+// setSlurmDefaults sets the defaults of the settings in this file. The allowed options
+// select nodes and how jobs share them; none gives access to a file, another user or a
 // mailbox.
 func (c *Config) setSlurmDefaults() {
 	c.Slurm.Prefix = "molrun"
@@ -103,17 +103,17 @@ func (c *Config) checkSlurm() error {
 	msg := cmp.Or(
 		complaint(c.Runner.Executor != placement.Local && c.Runner.Executor != placement.Slurm, "runner.executor: use local or slurm"),
 		complaint(c.Runner.Executor == placement.Slurm && !s.On(), "runner.executor: to use slurm, set slurm.shared_dir"),
-		complaint(!absolute(s.SharedDir), "slurm.shared_dir: give an absolute path, the same on this machine and on all nodes"),
+		complaint(!absolute(s.SharedDir), "slurm.shared_dir: must be an absolute path, the same on this machine and on all nodes"),
 		complaint(strings.ContainsFunc(s.SharedDir, notInScripts), `slurm.shared_dir: use a path without spaces, quotes, "%" and "\"`),
-		complaint(s.On() && c.shares(), "slurm.shared_dir: name a folder apart from the data directory, which nodes must not reach"),
-		complaint(!folders(s.Path), "slurm.path: give absolute paths of folders with \":\" between, such as /opt/slurm/bin"),
-		complaint(!absolute(s.Conf), "slurm.conf: give the absolute path of slurm.conf"),
-		complaint(!folders(s.NodePath), "slurm.node_path: give absolute paths of folders with \":\" between, such as /usr/bin:/opt/tools"),
+		complaint(s.On() && c.shares(), "slurm.shared_dir: name a folder outside the data directory, which nodes must not access"),
+		complaint(!folders(s.Path), "slurm.path: must be absolute paths of folders, separated by \":\", such as /opt/slurm/bin"),
+		complaint(!absolute(s.Conf), "slurm.conf: must be the absolute path of slurm.conf"),
+		complaint(!folders(s.NodePath), "slurm.node_path: must be absolute paths of folders, separated by \":\", such as /usr/bin:/opt/tools"),
 		complaint(!slurmPrefix.MatchString(s.Prefix), `slurm.prefix: use up to 32 lower-case letters, digits and "_"`),
-		complaint(s.MaxJobs < 1 || s.MaxJobs > 1_000_000, "slurm.max_jobs: give 1 to 1000000"),
-		complaint(s.HoldGrace < unit.Duration(time.Second), "slurm.hold_grace: give at least 1s, such as 10m"),
-		complaint(s.Poll < unit.Duration(100*time.Millisecond) || s.Poll > unit.Duration(time.Minute), "slurm.poll: give 100ms to 1m"),
-		complaint(s.LostAfter < unit.Duration(time.Second) || s.LostAfter > unit.Duration(time.Hour), "slurm.lost_after: give 1s to 1h, such as 2m"),
+		complaint(s.MaxJobs < 1 || s.MaxJobs > 1_000_000, "slurm.max_jobs: must be 1 to 1000000"),
+		complaint(s.HoldGrace < unit.Duration(time.Second), "slurm.hold_grace: must be at least 1s, such as 10m"),
+		complaint(s.Poll < unit.Duration(100*time.Millisecond) || s.Poll > unit.Duration(time.Minute), "slurm.poll: must be 100ms to 1m"),
+		complaint(s.LostAfter < unit.Duration(time.Second) || s.LostAfter > unit.Duration(time.Hour), "slurm.lost_after: must be 1s to 1h, such as 2m"),
 		allowFault(s.AllowOptions),
 		placementFault("slurm.", s.Placement()),
 	)
@@ -130,18 +130,16 @@ func (c *Config) checkSlurm() error {
 
 func relative(path string) bool { return !filepath.IsAbs(path) }
 
-// notInScripts reports whether a path in an option of Slurm cannot have this
-// character.
+// notInScripts reports whether a character is not allowed in a path in a Slurm option.
 func notInScripts(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\"'`, r) }
 
-// shares reports whether the shared directory lies in the data directory, or the
-// other way round.
+// shares reports whether the shared directory is in the data directory, or vice versa.
 func (c *Config) shares() bool {
 	data, err := filepath.Abs(c.Data)
 	return err == nil && (Inside(c.Slurm.SharedDir, data) || Inside(data, c.Slurm.SharedDir))
 }
 
-// Inside reports whether path is dir or lies below it, judging by the names.
+// Inside reports whether path is dir or inside it, judging only by name.
 func Inside(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -152,16 +150,16 @@ func (c *Config) ruleFault(r Rule) string {
 	return cmp.Or(
 		complaint(!slices.Contains([]string{"", placement.Local, placement.Slurm}, r.Executor), "executor: use local or slurm"),
 		complaint(r.Executor == placement.Slurm && !c.Slurm.On(), "executor: to use slurm, set slurm.shared_dir"),
-		complaint(min(r.MinCPUs, r.MinGPUs) < 0, "min_cpus and min_gpus: give 0 or more"),
-		complaint(r.Executor == "" && r.placement().Empty(), "say with executor, partition, account, qos, constraint or options what holds for these jobs"),
-		complaint(r.Executor == placement.Local && !r.placement().Empty(), "partition, account, qos, constraint and options are for the executor slurm alone"),
+		complaint(min(r.MinCPUs, r.MinGPUs) < 0, "min_cpus and min_gpus: must be 0 or more"),
+		complaint(r.Executor == "" && r.placement().Empty(), "set executor, partition, account, qos, constraint or options for these jobs"),
+		complaint(r.Executor == placement.Local && !r.placement().Empty(), "partition, account, qos, constraint and options are only for the executor slurm"),
 		complaint(executor == placement.Local && r.Executor == "" && !c.Slurm.On(), "partition, account, qos, constraint and options take effect on a cluster: set slurm.shared_dir"),
 		placementFault("", r.placement()),
 		notAllowedFault(r.placement(), c.Slurm.AllowOptions),
 	)
 }
 
-// placementFault says what is wrong with a placement in the configuration.
+// placementFault returns the error in a configured placement, or "".
 func placementFault(prefix string, p placement.Placement) string {
 	field, msg := p.Check()
 	return complaint(field != "", prefix+field+": "+msg)
@@ -169,13 +167,13 @@ func placementFault(prefix string, p placement.Placement) string {
 
 func notAllowedFault(p placement.Placement, allowed []string) string {
 	word := p.NotAllowed(allowed)
-	return complaint(word != "", fmt.Sprintf("options: %s is not among slurm.allow_options; add it there if jobs may ask for it", word))
+	return complaint(word != "", fmt.Sprintf("options: %s is not in slurm.allow_options; add it there to allow it for jobs", word))
 }
 
 func allowFault(names []string) string {
 	for _, name := range names {
 		if msg := placement.CheckOption("--" + name); msg != "" || strings.Contains(name, "=") {
-			return fmt.Sprintf("slurm.allow_options: %s", cmp.Or(msg, fmt.Sprintf("give the name of %q alone", name)))
+			return fmt.Sprintf("slurm.allow_options: %s", cmp.Or(msg, fmt.Sprintf("give only the name of %q", name)))
 		}
 	}
 	return ""
@@ -184,7 +182,7 @@ func allowFault(names []string) string {
 // OptionList is a list of words, or one text of words separated by spaces.
 type OptionList []string
 
-// UnmarshalText reads words such as "--exclusive --nice=100".
+// UnmarshalText parses words such as "--exclusive --nice=100".
 func (o *OptionList) UnmarshalText(text []byte) error {
 	*o = append(OptionList(nil), strings.Fields(string(text))...)
 	return nil

@@ -16,17 +16,17 @@ import (
 	"molrun/app/server/config"
 )
 
-// Certificate is the certificate that the service shows to its clients. It is read
-// again when its files have changed; open connections keep the old one.
+// Certificate is the certificate that the service presents to clients. It is reloaded
+// when its files change; open connections keep the old one.
 type Certificate struct {
 	cert, key string
 	log       zerolog.Logger
 
 	mu       sync.Mutex
 	current  *tls.Certificate
-	read     [2]fileState // of which it was read
-	checked  time.Time    // when the files were last looked at
-	reported bool         // an error that still lasts was logged
+	read     [2]fileState // versions of the files that were read
+	checked  time.Time    // last check of the files
+	reported bool         // the current error has been logged
 }
 
 // fileState identifies the version of a file that was read.
@@ -35,11 +35,11 @@ type fileState struct {
 	changed time.Time
 }
 
-// checkInterval is how often, at most, the files are looked at.
+// checkInterval is the minimum interval between checks of the files.
 const checkInterval = time.Second
 
-// OpenCertificate reads the certificate of the configuration. A self-signed one is made in
-// the data directory first. Without TLS, Open gives nil.
+// OpenCertificate reads the configured certificate. It first creates a self-signed one in
+// the data directory if configured. Without TLS, it returns nil.
 func OpenCertificate(c config.Config, log zerolog.Logger) (*Certificate, error) {
 	if !c.TLS.On() {
 		return nil, nil
@@ -57,7 +57,7 @@ func OpenCertificate(c config.Config, log zerolog.Logger) (*Certificate, error) 
 	return cert, nil
 }
 
-// CertificateFiles names the two files of the certificate and its key.
+// CertificateFiles returns the paths of the certificate and its key.
 func CertificateFiles(c config.Config) (cert, key string) {
 	if c.TLS.SelfSigned {
 		return filepath.Join(c.Data, "tls", "cert.pem"), filepath.Join(c.Data, "tls", "key.pem")
@@ -65,7 +65,7 @@ func CertificateFiles(c config.Config) (cert, key string) {
 	return c.TLS.Cert, c.TLS.Key
 }
 
-// CheckPrivateKey refuses a file that others may read.
+// CheckPrivateKey rejects a file that others can read.
 func CheckPrivateKey(name string) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -82,14 +82,14 @@ func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.certificateFor}
 }
 
-// Reload looks at the files now.
+// Reload checks the files now.
 func (c *Certificate) Reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refresh()
 }
 
-// Fingerprint returns the SHA-256 of the certificate, as browsers show it.
+// Fingerprint returns the SHA-256 of the certificate, in the format of browsers.
 func (c *Certificate) Fingerprint() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,8 +143,8 @@ func (c *Certificate) certificateFor(*tls.ClientHelloInfo) (*tls.Certificate, er
 	return c.current, nil
 }
 
-// refresh reads the files if they have changed. If that fails, the certificate
-// stays: its two files are seldom replaced at the same moment.
+// refresh reads the files if they have changed. If that fails, it keeps the certificate:
+// the two files are seldom replaced at the same moment.
 func (c *Certificate) refresh() {
 	c.checked = time.Now()
 	read, err := c.states()

@@ -46,8 +46,8 @@ func TestSelfSignedCertificateIsRenewed(t *testing.T) {
 	}
 }
 
-// TestCertificateIsReadAgainWhenItsFilesChange replaces the files, and for a while
-// only one of them.
+// TestCertificateIsReadAgainWhenItsFilesChange removes the key for a while, then replaces
+// both files.
 func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func TestCertificateIsReadAgainWhenItsFilesChange(t *testing.T) {
 		c.Reload()
 	}
 	if c.Fingerprint() != first || strings.Count(log.String(), "keeping the old one") != 1 {
-		t.Errorf("without its key, want the old certificate and one line of the log: %s", &log)
+		t.Errorf("without the key, want the old certificate and one log line: %s", &log)
 	}
 
 	must.OK(t, os.Rename(aside, conf.TLS.Key))

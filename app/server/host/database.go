@@ -12,16 +12,16 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// ExitDatabaseFailed is the exit code of a process whose database failed under
-// it, or was removed (EX_IOERR).
+// ExitDatabaseFailed is the exit code of a process whose database failed or was removed
+// while in use (EX_IOERR).
 const ExitDatabaseFailed = 74
 
-// goneNotice is how long a service that has lost its data directory refuses
-// requests, and says that it is not ready, before it ends.
+// goneNotice is how long a service that has lost its data directory rejects requests and
+// reports that it is not ready, before it exits.
 const goneNotice = 3 * time.Second
 
-// StorageOptions are the options of the database. When the database fails, the
-// process ends: nothing that was confirmed is lost, and a restart recovers.
+// StorageOptions returns the options of the database. When the database fails, the
+// process exits: nothing that was confirmed is lost, and a restart recovers.
 func StorageOptions(c config.Config, log zerolog.Logger) storage.Options {
 	return storage.Options{
 		MaxSize:       int64(c.Database.MaxSize),
@@ -31,11 +31,11 @@ func StorageOptions(c config.Config, log zerolog.Logger) storage.Options {
 		Fatal: func(err error) {
 			if errors.Is(err, boltfile.ErrGone) {
 				log.Error().Err(err).Str("data", c.Data).
-					Msg("the data directory was deleted, moved or replaced, and the service ends; put it back before the next start")
+					Msg("the data directory was deleted, moved or replaced; shutting down; restore it before the next start")
 				time.AfterFunc(goneNotice, func() { os.Exit(ExitDatabaseFailed) })
 				return
 			}
-			log.Error().Err(err).Msg("database failed; restart the service (nothing acknowledged is lost)")
+			log.Error().Err(err).Msg("database failed; restart the service (no acknowledged changes are lost)")
 			os.Exit(ExitDatabaseFailed)
 		},
 	}

@@ -12,13 +12,13 @@ import (
 const (
 	Database   = "jobs.db"
 	Algorithms = "algorithms"   // folders of algorithms that jobs need
-	Socket     = "control.sock" // the operator's; mode 0600, so only the operator can open it
+	Socket     = "control.sock" // control socket; mode 0600, so only the operator can open it
 )
 
-// LockTimeout bounds the wait for another command that holds the data directory.
+// LockTimeout limits the wait for another command that has locked the data directory.
 const LockTimeout = 15 * time.Second
 
-// Running reports whether a service answers on the control socket.
+// Running reports whether a service is listening on the control socket.
 func Running(ctx context.Context, data string) bool {
 	conn, err := client.DialControl(ctx, filepath.Join(data, Socket))
 	if err != nil {
@@ -28,7 +28,7 @@ func Running(ctx context.Context, data string) bool {
 	return true
 }
 
-// Control returns a client of the service that runs on the data directory.
+// Control returns a client of the service running on the data directory.
 func Control(data string) *client.Control {
 	return client.NewControl(filepath.Join(data, Socket))
 }

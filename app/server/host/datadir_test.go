@@ -20,8 +20,8 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// TestMain ends as a process does whose database fails, if the first argument says
-// how.
+// TestMain simulates a failed database if the first argument is fail, and a lost one if
+// the second is gone.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "fail" {
 		o := StorageOptions(config.Default(), zerolog.New(os.Stdout))
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			failure = errors.Join(failure, boltfile.ErrGone)
 		}
 		o.Fatal(failure)
-		os.Stdout.WriteString("it goes on\n")
+		os.Stdout.WriteString("still running\n")
 		select {}
 	}
 	os.Exit(m.Run())
@@ -40,7 +40,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
-		before os.FileMode // 0: it is not there
+		before os.FileMode // 0: missing
 		warns  bool
 		says   string
 	}{
@@ -79,7 +79,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 
 func TestDataDirectoryThatCannotBeClosedIsRefused(t *testing.T) {
 	t.Parallel()
-	const data = "/proc/self/task" // open to all, and nobody can change that
+	const data = "/proc/self/task" // readable by all, and unchangeable
 	if err := PrepareData(data, true, zerolog.Nop()); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "(mode 0555), and changing that failed") {
 		t.Errorf("error %v", err)
 	}
@@ -119,11 +119,11 @@ func TestServiceRunsWhereItsSocketAnswers(t *testing.T) {
 	dir, err := os.Open(data)
 	must.OK(t, err)
 	defer dir.Close()
-	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), Socket)) // its address is short
+	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), Socket)) // a short address
 	must.OK(t, err)
 	defer l.Close()
 	if !Running(t.Context(), data) {
-		t.Error("no service runs where one listens")
+		t.Error("Running does not detect a listening service")
 	}
 }
 
@@ -146,16 +146,16 @@ func TestOptionsOfTheDatabaseFollowTheConfiguration(t *testing.T) {
 	}
 }
 
-// A failed database ends the process, so that a restart recovers. If the directory is
-// gone, the service first says for a moment that it is not ready.
+// A failed database ends the process, so that a restart recovers. If the directory has
+// disappeared, the service first reports briefly that it is not ready.
 func TestFailedDatabaseEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]struct {
 		says   string
 		goesOn bool
 	}{
-		"failed": {"restart the service (nothing acknowledged is lost)", false},
-		"gone":   {"put it back before the next start", true},
+		"failed": {"restart the service (no acknowledged changes are lost)", false},
+		"gone":   {"restore it before the next start", true},
 	} {
 		c := exec.CommandContext(t.Context(), os.Args[0], "fail", how)
 		begin := time.Now()
@@ -163,7 +163,7 @@ func TestFailedDatabaseEndsTheProcess(t *testing.T) {
 		if c.ProcessState.ExitCode() != ExitDatabaseFailed || !strings.Contains(string(out), want.says) {
 			t.Errorf("%s: %v: %s", how, err, out)
 		}
-		if strings.Contains(string(out), "it goes on") != want.goesOn || want.goesOn && time.Since(begin) < goneNotice {
+		if strings.Contains(string(out), "still running") != want.goesOn || want.goesOn && time.Since(begin) < goneNotice {
 			t.Errorf("%s: it ends after %s: %s", how, time.Since(begin), out)
 		}
 	}

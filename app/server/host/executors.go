@@ -16,9 +16,8 @@ import (
 	"molrun/blobs"
 )
 
-// IsolationOptions are the settings of the configuration that isolate local
-// jobs. Without a limit, a file may grow to the size of the disk. Jobs leave the reserve of
-// the disk free.
+// IsolationOptions returns the configured isolation of local jobs. Without a limit, a
+// file can grow to the size of the disk. Jobs respect the disk's free-space threshold.
 func IsolationOptions(c config.Config) (local.IsolationOptions, error) {
 	o := local.IsolationOptions{
 		Sandbox:   c.Runner.Sandbox,
@@ -31,7 +30,7 @@ func IsolationOptions(c config.Config) (local.IsolationOptions, error) {
 	}
 	disk, err := diskOf(c.Data, int64(c.Disk.Reserve))
 	if err != nil {
-		return o, fmt.Errorf("find out how large the disk of %s is: %w", c.Data, err)
+		return o, fmt.Errorf("determine the disk size of %s: %w", c.Data, err)
 	}
 	o.Reserve = disk.Reserve
 	if o.FileBytes == 0 {
@@ -40,8 +39,8 @@ func IsolationOptions(c config.Config) (local.IsolationOptions, error) {
 	return o, nil
 }
 
-// hidden returns what no program of a job may see: the data directory, and the files of the
-// configuration and its secrets.
+// hidden returns the paths that must be hidden from a job's programs: the data directory,
+// the configuration file, the files with its secrets, and the cluster's shared directory.
 func hidden(c config.Config) (paths []string) {
 	for _, path := range []string{c.Data, c.File, c.TLS.Key, c.Mail.PasswordFile, c.Slurm.SharedDir} {
 		if path == "" {
@@ -54,7 +53,7 @@ func hidden(c config.Config) (paths []string) {
 	return paths
 }
 
-// diskOf looks at the disk that a folder is on, or will be on when it is made.
+// diskOf returns the disk that a directory is on, or will be on once created.
 func diskOf(folder string, reserve int64) (disk app.Disk, err error) {
 	folder, err = filepath.Abs(folder)
 	if err != nil {
@@ -66,13 +65,13 @@ func diskOf(folder string, reserve int64) (disk app.Disk, err error) {
 	return disk, err
 }
 
-// Containers are the settings of the configuration for container images.
+// Containers returns the configured options for container images.
 func Containers(c config.Config) container.Options {
 	return container.Options{Runtime: c.Containers.Runtime, Pull: c.Containers.Pull, Env: c.Containers.Env}
 }
 
-// SlurmOptions are the settings of the configuration for the cluster's
-// executor, which gets no other setting and no secret.
+// SlurmOptions returns the configured options of the cluster's executor, which gets no
+// other setting and no secret.
 func SlurmOptions(c config.Config) slurm.Options {
 	path := c.Slurm.Path
 	if path == "" {

@@ -14,7 +14,8 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// FindData refuses a path that is no data directory, as if mistyped, and names those nearby.
+// FindData returns an error if a path is not a data directory, suggesting nearby ones in
+// case it is mistyped.
 func FindData(data string) error {
 	what, err := inspectPath(data)
 	switch {
@@ -27,31 +28,31 @@ func FindData(data string) error {
 	case what == empty:
 		return fault.Errorf(fault.NotFound, "%s is empty and not yet a data directory%s", absolute(data), suggestion(data, makeIt))
 	}
-	return fault.Errorf(fault.NotFound, "%s is not a data directory: it lacks %s%s", absolute(data), Database, suggestion(data, makeIt))
+	return fault.Errorf(fault.NotFound, "%s is not a data directory: %s is missing%s", absolute(data), Database, suggestion(data, makeIt))
 }
 
-// makeIt says how a data directory comes to be.
+// makeIt explains how to create a data directory.
 const makeIt = "molrun serve --init makes a new one"
 
-// contents is what a path holds.
+// contents classifies what is at a path.
 type contents int
 
 const (
 	absent contents = iota
 	empty
-	foreign // files of others
-	remains // a data directory that has lost its database
+	foreign // unrelated files
+	remains // a data directory without its database
 	used    // a data directory
 )
 
-// inspectPath finds out what is at a path.
+// inspectPath classifies what is at a path.
 func inspectPath(data string) (contents, error) {
 	dir, err := os.Open(data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return absent, nil
 	case err != nil:
-		return absent, closed(data, err)
+		return absent, accessError(data, err)
 	}
 	defer dir.Close()
 	if isData(data) {
@@ -59,12 +60,12 @@ func inspectPath(data string) (contents, error) {
 	}
 	names, err := dir.Readdirnames(maxEntries)
 	if err != nil && len(names) > 0 || errors.Is(err, fs.ErrPermission) {
-		return absent, closed(data, err)
+		return absent, accessError(data, err)
 	}
 	what := empty
 	for _, name := range names {
 		switch {
-		case name == "lost+found": // of a file system of its own
+		case name == "lost+found": // in the root of a file system
 		case slices.Contains([]string{"jobs", "uploads", "secret"}, name):
 			return remains, nil
 		default:
@@ -77,7 +78,7 @@ func inspectPath(data string) (contents, error) {
 	return what, nil
 }
 
-// isData reports whether a directory has a database, or had one.
+// isData reports whether a directory has or had a database.
 func isData(dir string) bool {
 	for _, name := range []string{Database, Database + boltfile.MarkerSuffix} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -87,8 +88,8 @@ func isData(dir string) bool {
 	return false
 }
 
-// closed says who may look into a directory, if this user may not.
-func closed(data string, err error) error {
+// accessError adds who can access a directory to the error, if this user cannot.
+func accessError(data string, err error) error {
 	if info, stat := os.Stat(data); stat == nil {
 		if text := OtherOwner(data, info); text != "" {
 			return fault.Errorf(fault.Forbidden, "%s", text)
@@ -97,11 +98,11 @@ func closed(data string, err error) error {
 	return fmt.Errorf("the data directory: %w", err)
 }
 
-// maxEntries bounds how many entries of a directory are looked at.
+// maxEntries limits the number of directory entries examined.
 const maxEntries = 1000
 
-// suggestion names the data directories that a path may stand for, and says what to do if
-// it stands for itself.
+// suggestion names the data directories that a path might be meant for, and otherwise
+// what to do.
 func suggestion(data, otherwise string) string {
 	found := DataNearby(data)
 	if len(found) == 0 {
@@ -115,9 +116,9 @@ func suggestion(data, otherwise string) string {
 	return fmt.Sprintf("; did you mean %s%s? Otherwise, %s", names, found[last], otherwise)
 }
 
-// DataNearby returns at most three data directories near a path, the likeliest first: those
-// within it, those beside it, also where a directory above it is the mistyped one, the
-// directories above it, and those of its name in them.
+// DataNearby returns at most three data directories near a path, most likely first: its
+// children, its siblings (even if the mistyped part is one of its parents), its parents,
+// and directories of the same name in them.
 func DataNearby(data string) (found []string) {
 	add := func(dirs ...string) {
 		for _, dir := range dirs {
@@ -155,7 +156,7 @@ func DataNearby(data string) (found []string) {
 	}
 }
 
-// namesIn lists a directory, in order; what can't be read has nothing to suggest.
+// namesIn lists a directory in order, or returns nil if it cannot be read.
 func namesIn(dir string) []string {
 	f, err := os.Open(dir)
 	if err != nil {

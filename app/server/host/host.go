@@ -1,7 +1,7 @@
-// Package host works out what a configuration means on this machine: the capacity for jobs, the
-// algorithms that are ready, the options of executors, the TLS certificate, the connections that
-// its open-file limit allows, and the data directory: the names in it that several packages use,
-// who owns it, and whether a service runs on it.
+// Package host applies a configuration to this machine: the capacity for jobs, the
+// available algorithms, the options of executors, the TLS certificate, the connections
+// that its open-file limit allows, and the data directory: the names in it that several
+// packages use, its ownership, and whether a service runs on it.
 package host
 
 import (
@@ -24,22 +24,21 @@ import (
 	"molrun/app/server/config"
 )
 
-// Host is this machine as a configuration uses it.
+// Host is this machine as used by a configuration.
 type Host struct {
-	Capacity app.Capacity // what jobs may use: as configured, else as detected
+	Capacity app.Capacity // capacity for jobs: as configured, otherwise as detected
 
 	config    config.Config
 	noSandbox func() string
 	gpus      *gpu.Watcher
-	places    *places
+	places    *runtimes
 }
 
-// detectTimeout is how long the GPUs are waited for. Where they take longer, they are used
-// once they are known.
+// detectTimeout limits the wait for detecting GPUs. If detection takes longer, they are
+// used once detected.
 const detectTimeout = 10 * time.Second
 
-// WatchGPUs returns a watcher of the GPUs that a configuration lets jobs have. It must be
-// closed.
+// WatchGPUs returns a watcher of the GPUs configured for jobs. The caller must close it.
 func WatchGPUs(c config.Config, log zerolog.Logger) *gpu.Watcher {
 	o := gpu.Options{Log: log}
 	if !c.Runner.GPUs.Auto() {
@@ -48,15 +47,16 @@ func WatchGPUs(c config.Config, log zerolog.Logger) *gpu.Watcher {
 	return gpu.New(o)
 }
 
-// Inspect inspects this machine. Along with an error comes a Host on which everything that
-// could not be detected counts as absent.
+// Inspect inspects this machine. Along with an error it returns a Host on which
+// everything that could not be detected counts as absent.
 func Inspect(c config.Config) (Host, error) {
 	gpus := WatchGPUs(c, zerolog.Nop())
 	h, err := InspectWith(c, gpus)
 	return h, errors.Join(err, gpus.Close())
 }
 
-// InspectWith is Inspect for a Host whose GPUs are watched as long as it is used.
+// InspectWith is Inspect with a watcher of the GPUs that stays open while the Host is
+// used.
 func InspectWith(c config.Config, gpus *gpu.Watcher) (Host, error) {
 	capacity, err := local.Detect()
 	r := c.Runner
@@ -68,25 +68,26 @@ func InspectWith(c config.Config, gpus *gpu.Watcher) (Host, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), detectTimeout)
 	defer cancel()
-	_ = gpus.Check(ctx) // the watcher's state says what was not seen
+	_ = gpus.Check(ctx) // the watcher's state reports what was not detected
 	gpus.State().AddTo(&capacity)
 	if r.PinCPUs {
-		capacity.Cores, _ = local.Cores(capacity.CPUs) // the doctor says why there are none
+		capacity.Cores, _ = local.Cores(capacity.CPUs) // the doctor reports why there are none
 	}
 	return Host{Capacity: capacity, config: c, noSandbox: sync.OnceValue(func() string { return noSandbox(c) }), gpus: gpus, places: newPlaces(c)}, err
 }
 
-// Machine returns the host as algorithms see it.
+// Machine returns the host as a machine for algorithms.
 func (h Host) Machine() placement.Machine {
 	return placement.Machine{
 		CPUs: h.Capacity.CPUs, MemoryBytes: h.Capacity.MemoryBytes, Local: true,
-		Site: h.config.Site.Paths, NoSandbox: h.noSandbox, Lacks: h.places.missing,
+		Site: h.config.Site.Paths, NoSandbox: h.noSandbox, MissingEnvironment: h.places.missing,
 		CountGPUs: func() int { return h.gpus.State().Count() },
 		GPUMemory: func() int64 { return h.gpus.State().Smallest },
 	}
 }
 
-// Versions returns what asks programs for their versions, in a sandbox like that of jobs.
+// Versions returns a prober that queries programs for their versions, in a sandbox like
+// that of jobs.
 func (h Host) Versions(ctx context.Context) (p *validator.Prober, end func() error, err error) {
 	options, err := IsolationOptions(h.config)
 	if err != nil {
@@ -100,9 +101,9 @@ func (h Host) Versions(ctx context.Context) (p *validator.Prober, end func() err
 	return validator.NewProber(e.Confine, validator.SearchPath()), e.Close, nil
 }
 
-// Probe runs the command that shows that the program of an algorithm works, in a sandbox like that of jobs.
-// The error is a sentence that says what is missing. What only a cluster or a job has is not looked at;
-// program is the path of this one.
+// Probe runs the self-test command of an algorithm's program, in a sandbox like that of
+// jobs. The error is a sentence about what is missing. Requirements that only a cluster
+// or a job can meet are not checked. program is the path of this program.
 func (h Host) Probe(ctx context.Context, a *algorithm.File, program string) error {
 	probe, ok := a.SelfTestProbe(program, h.config.Site.Paths)
 	if !ok || !h.RunsHere(a) {
@@ -115,13 +116,14 @@ func (h Host) Probe(ctx context.Context, a *algorithm.File, program string) erro
 	return errors.Join(prober.SelfTest(ctx, probe), end())
 }
 
-// noSandbox says why programs run here without a sandbox, "" if they do not.
+// noSandbox returns the reason why programs run here without a sandbox, or "" if they
+// have one.
 func noSandbox(c config.Config) string {
 	options, err := IsolationOptions(c)
 	if err != nil {
 		return err.Error()
 	}
-	isolation, err := local.ProbeSandbox(context.Background(), options) // bounded by itself
+	isolation, err := local.ProbeSandbox(context.Background(), options) // has its own timeout
 	switch {
 	case err != nil:
 		return err.Error()
@@ -131,8 +133,7 @@ func noSandbox(c config.Config) string {
 	return ""
 }
 
-// Machines returns the machine of each executor. Nodes of a cluster may have any
-// size.
+// Machines returns the machine of each executor. Cluster nodes can have any size.
 func (h Host) Machines() map[string]placement.Machine {
 	machines := map[string]placement.Machine{placement.Local: h.Machine()}
 	if h.config.Slurm.On() {
@@ -141,8 +142,8 @@ func (h Host) Machines() map[string]placement.Machine {
 	return machines
 }
 
-// noClusterSandbox says whether nodes are configured to make no sandbox. Whether they can is
-// seen there.
+// noClusterSandbox returns the reason if sandboxes are disabled on nodes by
+// configuration, or "". Whether the nodes support them is only determined there.
 func noClusterSandbox(c config.Config) string {
 	if c.Runner.Sandbox == local.SandboxOff {
 		return "runner.sandbox is off"
@@ -150,14 +151,14 @@ func noClusterSandbox(c config.Config) string {
 	return ""
 }
 
-// Missing lists what is missing for an algorithm, nothing if its jobs can run on an executor
-// that they may get. Of a cluster only its absence is known.
+// Missing lists what an algorithm lacks, or nothing if its jobs can run on an executor
+// that they are allowed to use. On a cluster, only its absence is known.
 func (h Host) Missing(a *algorithm.File) []string {
 	router, machines := h.router()
 	missing := router.MissingFor(a, routing.User{})
 	cluster, configured := machines[placement.Slurm]
 	if len(missing) > 0 && configured && !slices.Contains(router.Executors(a, routing.User{}), placement.Slurm) && len(a.Missing(cluster)) == 0 {
-		missing = append(missing, "no rule under [[runner.rules]] sends its jobs to the cluster")
+		missing = append(missing, "no rule in [[runner.rules]] routes its jobs to the cluster")
 	}
 	return missing
 }

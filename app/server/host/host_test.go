@@ -15,8 +15,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestSharedFolderIsSafeOrRefused has for each folder what a start makes of it:
-// unsafe ones keep the service from starting, absent ones don't.
+// TestSharedFolderIsSafeOrRefused checks how startup treats shared folders: unsafe ones
+// prevent it, absent ones do not.
 func TestSharedFolderIsSafeOrRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func TestMachinesAreAsConfiguredElseAsDetected(t *testing.T) {
 	}
 }
 
-// TestDiskOfADataDirectoryThatIsNotThereYet is that of the folder it will be made in.
+// TestDiskOfADataDirectoryThatIsNotThereYet expects the disk of the parent directory.
 func TestDiskOfADataDirectoryThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
 	there, err := IsolationOptions(config.Config{Data: dir})

@@ -12,17 +12,18 @@ import (
 	"molrun/app/base/fault"
 )
 
-// PrepareData closes the data directory to other users. One that is missing, or contains
-// other files, becomes a data directory only if init is set: the path might be mistyped, or
-// the disk not mounted. PrepareData rejects one that is writable by others, since they could
-// have changed it, and one without its database, whose files would be removed as orphans.
+// PrepareData makes the data directory inaccessible to other users. A path that is
+// missing, or contains other files, becomes a data directory only if init is set: the
+// path might be mistyped, or the disk not mounted. PrepareData rejects a directory that
+// is writable by others, since they could have changed it, and one without its database,
+// whose files would be removed as orphans.
 func PrepareData(data string, init bool, log zerolog.Logger) error {
 	what, err := inspectPath(data)
 	switch {
 	case err != nil:
 		return err
 	case what == remains:
-		return fault.Errorf(fault.Invalid, "%s has files of jobs or uploads, but its database %s is gone; restore a backup into another directory, or move these files away", data, Database)
+		return fault.Errorf(fault.Invalid, "%s has files of jobs or uploads, but its database %s is missing; restore a backup into another directory, or move these files elsewhere", data, Database)
 	case what == foreign && !init:
 		return fault.Errorf(fault.Invalid, "%s is not a data directory and contains other files%s", data, suggestion(data, "to use it all the same, start with --init"))
 	case what == absent && !init:
@@ -35,7 +36,7 @@ func PrepareData(data string, init bool, log zerolog.Logger) error {
 	}
 	info, err := os.Stat(data)
 	if err != nil {
-		return fmt.Errorf("look at the data directory: %w", err)
+		return fmt.Errorf("inspect the data directory: %w", err)
 	}
 	perm := info.Mode().Perm()
 	switch {
@@ -51,8 +52,8 @@ func PrepareData(data string, init bool, log zerolog.Logger) error {
 	return nil
 }
 
-// OtherOwner says who owns a file and what to do about it, or "" if this user
-// owns it.
+// OtherOwner returns the owner of a file and what to do about it, or "" if this user owns
+// it.
 func OtherOwner(path string, info fs.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) == os.Geteuid() {

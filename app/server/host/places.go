@@ -11,18 +11,18 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// places looks for container images and environment modules. A runtime takes a tenth of a
-// second to answer, so that answers are kept for a while: one that an image is missing only
-// briefly, because it may be about to be loaded.
-type places struct {
+// runtimes looks up container images and environment modules. A runtime takes a tenth of a
+// second to respond, so results are cached: only briefly if an image is missing, because
+// it might be about to be loaded.
+type runtimes struct {
 	containers  container.Options
 	modulesInit string
 
-	mu     sync.Mutex // also while a runtime is asked: one at a time
+	mu     sync.Mutex // also held during a query, so that only one runs at a time
 	images map[string]answer
 }
 
-// answer is what was last found out about an image; "": it is here.
+// answer is the cached result for an image; lacks is "" if it is available.
 type answer struct {
 	lacks string
 	until time.Time
@@ -34,12 +34,12 @@ const (
 	askTimeout = 5 * time.Second
 )
 
-func newPlaces(c config.Config) *places {
-	return &places{containers: Containers(c), modulesInit: c.Modules.Init, images: map[string]answer{}}
+func newPlaces(c config.Config) *runtimes {
+	return &runtimes{containers: Containers(c), modulesInit: c.Modules.Init, images: map[string]answer{}}
 }
 
-// missing says what is missing to run programs there.
-func (p *places) missing(s protocol.Sandbox) []string {
+// missing lists what is missing to run programs in the sandbox.
+func (p *runtimes) missing(s protocol.Sandbox) []string {
 	var missing []string
 	if len(s.Modules) > 0 {
 		if _, err := modules.Init(p.modulesInit); err != nil {
@@ -55,7 +55,7 @@ func (p *places) missing(s protocol.Sandbox) []string {
 	return missing
 }
 
-func (p *places) image(name string) string {
+func (p *runtimes) image(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.images[name]; time.Now().Before(known.until) {
@@ -66,12 +66,12 @@ func (p *places) image(name string) string {
 		found.lacks, keep = err.Error(), missingFor
 	}
 	found.until = time.Now().Add(keep)
-	p.images[name] = found // bounded by the catalogue
+	p.images[name] = found // limited by the catalogue
 	return found.lacks
 }
 
-// findProgram looks for the runtime, and for the image unless that is fetched when it is missing.
-func (p *places) findProgram(name string) error {
+// findProgram looks up the runtime, and the image unless missing images are pulled.
+func (p *runtimes) findProgram(name string) error {
 	runtime, err := p.containers.FindRuntime(name)
 	if err != nil || p.containers.Pull == container.PullMissing && !container.IsFile(name) {
 		return err

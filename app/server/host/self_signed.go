@@ -26,8 +26,8 @@ const (
 	renewBefore = 30 * 24 * time.Hour
 )
 
-// hostNames returns the names and addresses by which clients may reach the service:
-// those of the configuration, the machine's, and localhost.
+// hostNames returns the names and addresses by which clients might reach the service: the
+// configured ones, the machine's, and localhost.
 func hostNames(c config.Config) []string {
 	names := []string{"localhost", "127.0.0.1", "::1"}
 	if host, err := os.Hostname(); err == nil {
@@ -44,8 +44,8 @@ func hostNames(c config.Config) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == "" || net.ParseIP(n).IsUnspecified() })
 }
 
-// EnsureSelfSigned makes a certificate for these names, unless there is one that
-// has all of them and stays valid for a while.
+// EnsureSelfSigned creates a certificate for these names, unless there is one that has
+// all of them and will remain valid for a while.
 func EnsureSelfSigned(cert, key string, names []string, now time.Time) error {
 	if validFor(cert, key, names, now) {
 		return nil
@@ -57,7 +57,7 @@ func EnsureSelfSigned(cert, key string, names []string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// The key first: where there is a certificate, there is its key.
+	// The key first: a certificate always has its key.
 	return errors.Join(replace(key, keyPEM), replace(cert, certPEM))
 }
 

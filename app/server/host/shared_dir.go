@@ -12,9 +12,9 @@ import (
 	"molrun/app/server/config"
 )
 
-// CheckSharedDir checks the directory that this machine shares with the cluster.
-// An error with the code Unavailable may pass, as when the directory is not
-// mounted yet; any other means that the directory is not safe.
+// CheckSharedDir checks the directory that this machine shares with the cluster. An error
+// with the code Unavailable can be temporary, for example if the directory is not mounted
+// yet; any other means that the directory is not safe.
 func CheckSharedDir(shared, data string) error {
 	info, err := os.Stat(shared)
 	switch {
@@ -40,12 +40,12 @@ func CheckSharedDir(shared, data string) error {
 	return nil
 }
 
-// overlap reports whether one of two directories lies in the other, with symbolic
-// links followed.
+// overlap reports whether one of two directories is in the other, following symbolic
+// links.
 func overlap(a, b string) (bool, error) {
 	a, errA := filepath.EvalSymlinks(a)
 	b, errB := filepath.EvalSymlinks(b)
-	if errors.Is(errB, fs.ErrNotExist) { // the data directory is not made yet
+	if errors.Is(errB, fs.ErrNotExist) { // the data directory has not been created yet
 		return false, errA
 	}
 	if err := errors.Join(errA, errB); err != nil {

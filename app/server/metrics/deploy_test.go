@@ -18,7 +18,7 @@ import (
 
 const deploy = "../../../web/deploy"
 
-// promtool runs a check of promtool, which Debian's package prometheus has.
+// promtool runs a check of promtool, which is in Debian's package prometheus.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(must.Installed(t, "promtool"), args...).CombinedOutput(); err != nil {
@@ -26,7 +26,7 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// rules are those of web/deploy/prometheus-alerts.yml.
+// rules is the content of web/deploy/prometheus-alerts.yml.
 type rules struct {
 	Groups []struct {
 		Name  string `yaml:"name"`
@@ -81,8 +81,8 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestAlertsFireWhenTheyShould has promtool try each alert. The texts are left out: promtool
-// would want each of them word by word.
+// TestAlertsFireWhenTheyShould tests each alert with promtool. Alert texts are omitted:
+// promtool would compare them word for word.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	all := alerts(t)
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -112,7 +112,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	promtool(t, append([]string{"test", "rules"}, copies...)...)
 }
 
-// noteCases notes which alerts a file wants to fire, and which not.
+// noteCases records which alerts a test file expects to fire, and which not.
 func noteCases(t *testing.T, text []byte, fires, silent map[string]bool) {
 	t.Helper()
 	var cases struct {
@@ -135,8 +135,7 @@ func noteCases(t *testing.T, text []byte, fires, silent map[string]bool) {
 	}
 }
 
-// dashboard is what Grafana's documentation requires of the JSON of a dashboard, as far as
-// its questions go.
+// dashboard is the part of Grafana's dashboard JSON that contains the queries.
 type dashboard struct {
 	Panels []panel `json:"panels"`
 }
@@ -168,7 +167,7 @@ func loadDashboard(t *testing.T) (d dashboard) {
 
 var variable = regexp.MustCompile(`\$\w+`)
 
-// TestDashboardAsksInPromQL has promtool read the expressions of all panels as rules.
+// TestDashboardAsksInPromQL checks the expressions of all panels as rules with promtool.
 func TestDashboardAsksInPromQL(t *testing.T) {
 	values := map[string]string{"$job": "molrun", "$instance": ".+", "$__rate_interval": "1m"}
 	var all rules

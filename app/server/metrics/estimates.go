@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// askEvery is how often jobs are looked at that have no estimate yet.
+	// askEvery is the interval of querying estimates for jobs that have none yet.
 	askEvery = time.Second / 2
-	// askFor is how long that is tried for a job.
+	// askFor is how long to try that for a job.
 	askFor = time.Minute
-	// maxFollowed bounds how many jobs are followed at once. Further ones are left out.
+	// maxFollowed limits the number of jobs followed at once. Further ones are ignored.
 	maxFollowed = 1000
 )
 
-// What was estimated, as a label.
+// Kinds of estimates, as a label.
 const (
 	ofRun   = "run"
 	ofQueue = "queue"
 )
 
-// Forecasts is what the service expects of jobs. *app.Runs has it.
+// Forecasts provides the service's estimates for jobs. *app.Runs implements it.
 type Forecasts interface {
-	Left(id app.JobID) (seconds float64, basis string, runs bool)
+	RemainingTime(id app.JobID) (seconds float64, basis string, runs bool)
 	QueueForecast(executor string) app.QueueForecast
 }
 
-// estimates remembers what was expected of jobs, until that has come to pass. Of the jobs
-// of batches it follows the running ones only.
+// estimates stores estimates for jobs until their outcomes are known. Of the jobs of
+// batches it follows only the running ones.
 type estimates struct {
 	mu sync.Mutex
 	of map[app.JobID]*expected
@@ -42,12 +42,12 @@ type estimates struct {
 type expected struct {
 	executor string
 	runs     bool
-	began    time.Time // to run, or to be followed
-	from, to time.Time // the estimate, and when it was made; zero: there is none yet
+	began    time.Time // start of the run, or of following
+	from, to time.Time // time of the estimate, and estimated end; zero if none yet
 }
 
-// follow notes a change of a job. It yields the ratio of what was estimated, if that
-// ends with the change.
+// follow records a change of a job. It yields the ratio of actual to estimated time of a
+// wait or run that ends with the change.
 func (e *estimates) follow(was, now *app.Job) iter.Seq2[float64, string] {
 	return func(yield func(float64, string) bool) {
 		e.mu.Lock()
@@ -77,7 +77,7 @@ func (e *estimates) follow(was, now *app.Job) iter.Seq2[float64, string] {
 	}
 }
 
-// yieldErrors yields how much longer it took than was expected.
+// yieldErrors yields the ratio of actual to estimated time.
 func (x *expected) yieldErrors(ended time.Time, of string, yield func(float64, string) bool) {
 	begin := x.from
 	if x.runs {
@@ -103,7 +103,7 @@ func (e *estimates) forget(id app.JobID) {
 	delete(e.of, id)
 }
 
-// unknown returns the jobs that have no estimate yet.
+// unknown returns the jobs without an estimate.
 func (e *estimates) unknown(now time.Time) map[app.JobID]expected {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -126,7 +126,7 @@ func (e *estimates) fillMissing(of Forecasts) {
 	for id, x := range e.unknown(now) {
 		left := 0.0
 		if x.runs {
-			seconds, basis, _ := of.Left(id)
+			seconds, basis, _ := of.RemainingTime(id)
 			if basis != "" && basis != eta.ByProgress {
 				left = seconds
 			}
@@ -143,12 +143,12 @@ func (e *estimates) fillMissing(of Forecasts) {
 func (e *estimates) expect(id app.JobID, runs bool, now, end time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if x := e.of[id]; x != nil && x.runs == runs { // it may have started in the meantime
+	if x := e.of[id]; x != nil && x.runs == runs { // it could have started since
 		x.from, x.to = now, end
 	}
 }
 
-// Estimate compares estimates with what came of them, until ctx ends.
+// Estimate compares estimates with actual times until ctx is done.
 func (m *Metrics) Estimate(ctx context.Context, of Forecasts) {
 	ticker := time.NewTicker(askEvery)
 	defer ticker.Stop()

@@ -6,13 +6,13 @@ import (
 	"molrun/app/base/events"
 )
 
-// Happened counts what has happened to jobs. The entries are those of a commit, each with
-// its event attached.
-func (m *Metrics) Happened(all []events.Entry) {
+// CountEvents counts job events. The entries are those of one commit, each with its event
+// attached.
+func (m *Metrics) CountEvents(all []events.Entry) {
 	for _, entry := range all {
 		e, ok := entry.Attached.(*app.Event)
 		switch {
-		case !ok || e.Job.IsBatch(): // its rows are counted
+		case !ok || e.Job.IsBatch(): // a batch's rows are counted instead
 		case e.Kind == app.EventJobDeleted:
 			m.estimates.forget(e.Job.ID)
 		case e.Kind == app.EventJobChanged:
@@ -45,7 +45,8 @@ func (m *Metrics) changed(was, now *app.Job) {
 	}
 }
 
-// startSeries makes the series of a type of job: what is counted from 0 on, Prometheus sees rise.
+// startSeries creates the series of a job type: only an increase from 0 is visible to
+// Prometheus.
 func (m *Metrics) startSeries(typ, executor string) {
 	if !m.begun.add(typ + " " + executor) {
 		return
@@ -73,7 +74,7 @@ var failureCodes = []app.FailureCode{
 	app.FailedCannotStart, app.FailedLost, app.FailedDependency, app.FailedNoResult, app.FailedInvalid,
 }
 
-// resultOf says how an attempt ended that changed a job.
+// resultOf returns how an attempt ended, given the job before and after the change.
 func resultOf(was, j *app.Job) string {
 	switch {
 	case j.Status == app.Completed:
@@ -88,8 +89,8 @@ func resultOf(was, j *app.Job) string {
 	return failed
 }
 
-// executorOf returns the executor of a job as a label: one that an earlier configuration
-// had is another.
+// executorOf returns the label of a job's executor. An executor of an earlier
+// configuration counts as other.
 func executorOf(name string) string {
 	if name == placement.Local || name == placement.Slurm {
 		return name

@@ -6,7 +6,7 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// load is what jobs use of an executor.
+// load is the jobs on an executor and the resources they use.
 type load struct {
 	jobs int
 	used placement.Resources
@@ -35,10 +35,10 @@ func (l *loads) get(executor string) load {
 // other is the label of all further values.
 const other = "other"
 
-// limited lets a label have few values.
+// limited limits the number of values of a label.
 type limited struct {
 	most    int
-	any     bool // the first values that come; else those that are offered
+	any     bool // accept the first values seen; otherwise only offered ones
 	offered func() []string
 	mu      sync.RWMutex
 	known   map[string]bool
@@ -57,7 +57,7 @@ func (l *limited) allow(values []string) {
 	}
 }
 
-// add reports whether a value is new.
+// add adds a value and reports whether it is new.
 func (l *limited) add(value string) bool {
 	if l.has(value) {
 		return false
@@ -80,7 +80,7 @@ func (l *limited) of(value string) string {
 	if l.any {
 		l.allow([]string{value})
 	} else if l.offered != nil {
-		l.allow(l.offered()) // they may have changed
+		l.allow(l.offered()) // they could have changed
 	}
 	if l.has(value) {
 		return value

@@ -23,7 +23,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// values returns what a scrape says, by series.
+// values returns the values of a scrape, by series.
 func values(t *testing.T, m *metrics.Metrics) map[string]float64 {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -37,7 +37,7 @@ func values(t *testing.T, m *metrics.Metrics) map[string]float64 {
 			continue
 		}
 		line = strings.TrimSpace(line)
-		at := strings.LastIndex(line, " ") // there are no times
+		at := strings.LastIndex(line, " ") // there are no timestamps
 		v, err := strconv.ParseFloat(line[at+1:], 64)
 		must.OK(t, err)
 		all[line[:at]] = v
@@ -57,12 +57,12 @@ func wants(t *testing.T, m *metrics.Metrics, want map[string]float64) {
 
 func offered(types ...string) func() []string { return func() []string { return types } }
 
-// change is an event of a job.
+// change returns an event of a job.
 func change(was, now *app.Job) []events.Entry {
 	return []events.Entry{{Attached: &app.Event{Kind: app.EventJobChanged, Was: was, Job: now}}}
 }
 
-// job returns a job of a type in a state.
+// job returns a job of a type with a status.
 func job(typ string, status app.Status, more func(*app.Job)) *app.Job {
 	j := &app.Job{ID: app.JobID(typ), Type: typ, Executor: "local", Status: status}
 	if more != nil {
@@ -77,23 +77,23 @@ func failedWith(code app.FailureCode) func(*app.Job) {
 	return func(j *app.Job) { j.Failure = &app.Failure{Code: code} }
 }
 
-func TestEndsOfAttemptsAreTold(t *testing.T) {
+func TestAttemptResultsAreCounted(t *testing.T) {
 	m := metrics.New("v1")
 	m.Offer(offered("dock"))
 	running := job("dock", app.Running, claimed)
-	m.Happened(change(nil, job("dock", app.Queued, nil)))
-	m.Happened(change(running, job("dock", app.Completed, nil)))
-	m.Happened(change(running, job("dock", app.Failed, failedWith(app.FailedExit))))
-	m.Happened(change(running, job("dock", app.Failed, failedWith(app.FailedStopped))))
-	m.Happened(change(running, job("dock", app.Failed, failedWith(app.FailedLost))))
-	m.Happened(change(running, job("dock", app.Queued, nil)))                                                                    // lost, to be tried again
-	m.Happened(change(running, job("dock", app.Queued, func(j *app.Job) { j.PastAttempts = make([]app.PastAttempt, 1) })))       // out of memory, to get more
-	m.Happened(change(running, job("dock", app.Running, claimed)))                                                               // another change
-	m.Happened(change(job("dock", app.Queued, claimed), job("dock", app.Failed, failedWith(app.FailedCannotStart))))             // claimed, never ran
-	m.Happened(change(job("dock", app.Queued, nil), job("dock", app.Failed, failedWith(app.FailedDependency))))                  // no attempt
-	m.Happened(change(job("dock", app.Failed, failedWith(app.FailedExit)), job("dock", app.Failed, failedWith(app.FailedExit)))) // as when it is pinned
-	m.Happened(change(running, job("dock", app.Completed, func(j *app.Job) { j.Counts = &app.Counts{} })))                       // a batch
-	m.Happened([]events.Entry{{Attached: &app.Event{Kind: app.EventMetrics, Job: job("dock", app.Completed, nil)}}, {}})         // no change
+	m.CountEvents(change(nil, job("dock", app.Queued, nil)))
+	m.CountEvents(change(running, job("dock", app.Completed, nil)))
+	m.CountEvents(change(running, job("dock", app.Failed, failedWith(app.FailedExit))))
+	m.CountEvents(change(running, job("dock", app.Failed, failedWith(app.FailedStopped))))
+	m.CountEvents(change(running, job("dock", app.Failed, failedWith(app.FailedLost))))
+	m.CountEvents(change(running, job("dock", app.Queued, nil)))                                                                    // lost, to be retried
+	m.CountEvents(change(running, job("dock", app.Queued, func(j *app.Job) { j.PastAttempts = make([]app.PastAttempt, 1) })))       // out of memory, to be retried with more
+	m.CountEvents(change(running, job("dock", app.Running, claimed)))                                                               // another change
+	m.CountEvents(change(job("dock", app.Queued, claimed), job("dock", app.Failed, failedWith(app.FailedCannotStart))))             // claimed, never ran
+	m.CountEvents(change(job("dock", app.Queued, nil), job("dock", app.Failed, failedWith(app.FailedDependency))))                  // no attempt
+	m.CountEvents(change(job("dock", app.Failed, failedWith(app.FailedExit)), job("dock", app.Failed, failedWith(app.FailedExit)))) // as when it is pinned
+	m.CountEvents(change(running, job("dock", app.Completed, func(j *app.Job) { j.Counts = &app.Counts{} })))                       // a batch
+	m.CountEvents([]events.Entry{{Attached: &app.Event{Kind: app.EventMetrics, Job: job("dock", app.Completed, nil)}}, {}})         // no change
 	const attempts, failures = `molrun_job_attempts_total{executor="local",result="%s",type="dock"}`, `molrun_job_failures_total{code="%s",type="dock"}`
 	wants(t, m, map[string]float64{
 		fmt.Sprintf(attempts, "completed"): 1, fmt.Sprintf(attempts, "failed"): 3, fmt.Sprintf(attempts, "stopped"): 1, fmt.Sprintf(attempts, "lost"): 2,
@@ -110,15 +110,15 @@ func TestTimesOfJobsAreTold(t *testing.T) {
 	running, ended := *queued, *queued
 	running.Status, running.StartedAt = app.Running, unit.At(begin.Add(30*time.Second))
 	ended.Status, ended.StartedAt, ended.CompletedAt = app.Completed, running.StartedAt, unit.At(begin.Add(150*time.Second))
-	m.Happened(change(queued, &running))
-	m.Happened(change(&running, &ended))
-	m.Happened(change(&ended, &ended)) // as when it is pinned
+	m.CountEvents(change(queued, &running))
+	m.CountEvents(change(&running, &ended))
+	m.CountEvents(change(&ended, &ended)) // as when it is pinned
 	again := running
 	again.Private.Lost, again.StartedAt = 1, unit.At(begin.Add(time.Hour)) // the wait includes a run
-	m.Happened(change(queued, &again))
+	m.CountEvents(change(queued, &again))
 	again.Private.Lost, again.PastAttempts = 0, make([]app.PastAttempt, 1) // so does this one
-	m.Happened(change(queued, &again))
-	m.Happened(change(queued, &ended)) // so short that its start was not told
+	m.CountEvents(change(queued, &again))
+	m.CountEvents(change(queued, &ended)) // too short for an event about its start
 	wants(t, m, map[string]float64{
 		`molrun_job_queue_seconds_count{type="dock"}`: 2, `molrun_job_queue_seconds_sum{type="dock"}`: 60,
 		`molrun_job_queue_seconds_bucket{type="dock",le="10"}`: 0, `molrun_job_queue_seconds_bucket{type="dock",le="60"}`: 2,
@@ -135,7 +135,7 @@ func TestLabelsHaveFewValues(t *testing.T) {
 	m.Offer(offered(types...))
 	for i := range 1000 {
 		typ := fmt.Sprint("type-", i)
-		m.Happened(change(job(typ, app.Running, claimed), job(typ, app.Failed, func(j *app.Job) {
+		m.CountEvents(change(job(typ, app.Running, claimed), job(typ, app.Failed, func(j *app.Job) {
 			j.Executor, j.Failure = fmt.Sprint("executor-", i), &app.Failure{Code: app.FailureCode(fmt.Sprint("CODE_", i))}
 		})))
 		m.Refused(fmt.Sprint("REASON_", i))
@@ -165,7 +165,7 @@ func TestLabelsHaveFewValues(t *testing.T) {
 func TestTypesMayBeAdded(t *testing.T) {
 	m, types := metrics.New("v1"), []string{"dock"}
 	m.Offer(func() []string { return types })
-	end := func() { m.Happened(change(job("fold", app.Running, claimed), job("fold", app.Completed, nil))) }
+	end := func() { m.CountEvents(change(job("fold", app.Running, claimed), job("fold", app.Completed, nil))) }
 	end()
 	types = []string{"fold"}
 	end()
@@ -192,14 +192,14 @@ func TestCommandsAndCommitsAreTold(t *testing.T) {
 	})
 }
 
-// foresight expects that jobs end after a time, and start after another.
+// foresight forecasts when jobs end and start.
 type foresight struct {
 	left, start float64
 	basis       string
 }
 
-func (f foresight) Left(app.JobID) (float64, string, bool) { return f.left, f.basis, true }
-func (f foresight) QueueForecast(string) app.QueueForecast { return outlook{start: f.start} }
+func (f foresight) RemainingTime(app.JobID) (float64, string, bool) { return f.left, f.basis, true }
+func (f foresight) QueueForecast(string) app.QueueForecast          { return outlook{start: f.start} }
 
 type outlook struct {
 	app.QueueForecast
@@ -210,8 +210,8 @@ func (o outlook) Queue(app.JobID, time.Time) (eta.Queue, eta.Reason, bool) {
 	return eta.Queue{ETASeconds: int64(o.start)}, eta.Reason{}, true
 }
 
-// TestEstimatesAreComparedWithWhatCame has a job start after 20 s and run for 40.
-func TestEstimatesAreComparedWithWhatCame(t *testing.T) {
+// TestEstimateRatios starts a job after 20 s that runs for 40 s.
+func TestEstimateRatios(t *testing.T) {
 	for name, tt := range map[string]struct {
 		foresight
 		queue, run float64 // ratios, 0 if there is none
@@ -230,9 +230,9 @@ func TestEstimatesAreComparedWithWhatCame(t *testing.T) {
 				step := func(status app.Status) {
 					was := *now
 					now.Status = status
-					m.Happened(change(&was, now))
+					m.CountEvents(change(&was, now))
 				}
-				m.Happened(change(nil, now))
+				m.CountEvents(change(nil, now))
 				time.Sleep(20 * time.Second)
 				now.StartedAt = unit.At(time.Now())
 				step(app.Running)
@@ -252,7 +252,7 @@ func TestEstimatesAreComparedWithWhatCame(t *testing.T) {
 	}
 }
 
-// broken is a database that can't be read while err is set.
+// broken is a database that fails while err is set.
 type broken struct {
 	err   error
 	reads int
@@ -264,7 +264,7 @@ func (b *broken) Totals(context.Context) (storage.Totals, error) {
 }
 func (b *broken) Size(context.Context) (kv.Size, error) { return kv.Size{Bytes: 4096}, nil }
 
-func TestAScrapeTellsWhatCanBeRead(t *testing.T) {
+func TestScrapeOmitsUnreadableParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, db, warned := metrics.New("v1"), &broken{err: errors.New("no")}, 0
 		var taken time.Time
@@ -291,7 +291,7 @@ func TestAScrapeTellsWhatCanBeRead(t *testing.T) {
 	})
 }
 
-// machine is an executor that only has a size.
+// machine is an executor that only has a capacity.
 type machine struct{ app.Executor }
 
 func (machine) Name() string { return "local" }

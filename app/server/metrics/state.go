@@ -16,49 +16,49 @@ import (
 	"molrun/storage/kv"
 )
 
-// Store is the figures that come from the database. *storage.Store has it.
+// Store provides the metrics of the database. *storage.Store implements it.
 type Store interface {
 	Totals(ctx context.Context) (storage.Totals, error)
 	Size(ctx context.Context) (kv.Size, error)
 }
 
-// Sources are where a scrape reads what there is. Optional ones may be nil.
+// Sources provides the current state for a scrape. Optional ones can be nil.
 type Sources struct {
 	Store     Store
 	Disk      func() (app.Disk, error)
 	Executors []app.Executor
-	AuditLog  string                              // its path
-	AuditLost func() int                          // entries
-	Listeners func() int                          // to events
-	Computing func() int                          // requests that wait to compute
-	Slurm     func() (since time.Time, err error) // whether the cluster answers; optional
-	Backups   func() Backups                      // that the service takes itself; optional
-	Warn      func(part string, err error)        // called with parts that can't be read
+	AuditLog  string                              // path
+	AuditLost func() int                          // number of lost entries
+	Listeners func() int                          // number of event listeners
+	Computing func() int                          // number of requests waiting to compute
+	Slurm     func() (since time.Time, err error) // whether the cluster responds; optional
+	Backups   func() Backups                      // state of scheduled backups; optional
+	Warn      func(part string, err error)        // called with parts that cannot be read
 }
 
-// Backups is what there is to know about backups.
+// Backups is the state of the backups.
 type Backups struct {
-	There    bool          // their directory; a disk that is not mounted is not
-	Every    time.Duration // one is due
-	Taken    time.Time     // the newest; zero if there is none
-	Bytes    int64         // it has
-	Took     time.Duration // of the last that the service took
-	Failures int           // of backups and trials since the start
-	Tried    time.Time     // the last trial; zero if there was none
-	TriedOK  bool
+	Available bool          // the directory is available; an unmounted disk is not
+	Every     time.Duration // backup interval
+	Taken     time.Time     // time of the newest backup; zero if there is none
+	Bytes     int64         // size of the newest backup
+	Took      time.Duration // duration of the service's last backup
+	Failures  int           // failed backups and test restores since startup
+	Tested    time.Time     // time of the last test restore; zero if there was none
+	TestedOK  bool
 }
 
-// fresh is how long what was read of the database is good for further scrapes: who scrapes
-// in a loop costs no more.
+// fresh is how long values read from the database are reused, so that frequent scrapes
+// cost no more.
 const fresh = time.Second
 
-// scrapeTime bounds the reading for one scrape.
+// scrapeTime limits the reading for one scrape.
 const scrapeTime = 5 * time.Second
 
 // Watch adds the metrics of the sources.
 func (m *Metrics) Watch(s Sources) { m.Registry.MustRegister(&state{metrics: m, Sources: s}) }
 
-// state reads what there is.
+// state collects the current state.
 type state struct {
 	metrics *Metrics
 	Sources
@@ -84,7 +84,7 @@ var (
 	executorCPUs   = desc("molrun_executor_cpus", "CPUs by executor and use: used by jobs, or free. For a cluster, only used ones: it has its own queue.", "executor", "use")
 	executorMemory = desc("molrun_executor_memory_bytes", "Memory in bytes by executor and use: used (reserved for jobs), or free.", "executor", "use")
 	executorGPUs   = desc("molrun_executor_gpus", "GPUs by executor and use: used by jobs, free, or faulty (jobs can't use them).", "executor", "use")
-	gpuFaulty      = desc("molrun_gpu_faulty", "1 for each GPU that jobs can't use, by executor, GPU and fault: lost, reset (needs one), memory (uncorrected errors), occupied (by other programs), unknown (nvidia-smi does not answer) or no-instances (MIG mode). Absent for healthy ones.", "executor", "gpu", "fault")
+	gpuFaulty      = desc("molrun_gpu_faulty", "1 for each GPU that jobs can't use, by executor, GPU and fault: lost, reset (needs one), memory (uncorrected errors), occupied (by other programs), unknown (nvidia-smi does not respond) or no-instances (MIG mode). Absent for healthy ones.", "executor", "gpu", "fault")
 	diskSize       = desc("molrun_disk_size_bytes", "Size in bytes of the disk with the data directory.")
 	diskFree       = desc("molrun_disk_free_bytes", "Free space in bytes on that disk.")
 	diskReserve    = desc("molrun_disk_reserve_bytes", "Free-space threshold in bytes. Below it, uploads are rejected and jobs wait.")
@@ -109,11 +109,11 @@ var (
 	backupTriedOK  = desc("molrun_backup_trial_success", "1 if the last test restore succeeded, 0 if not.")
 )
 
-// Describe implements prometheus.Collector. The collector is unchecked: what there is
-// depends on what can be read.
+// Describe implements prometheus.Collector. The collector is unchecked: its metrics
+// depend on what can be read.
 func (s *state) Describe(chan<- *prometheus.Desc) {}
 
-// sink takes values.
+// sink receives metrics.
 type sink chan<- prometheus.Metric
 
 func (c sink) gauge(d *prometheus.Desc, v float64, labels ...string) {
@@ -151,7 +151,7 @@ func (s *state) Collect(to chan<- prometheus.Metric) {
 
 func (s *state) collectBackups(c sink) {
 	b := s.Backups()
-	c.gauge(backupThere, one(b.There))
+	c.gauge(backupThere, one(b.Available))
 	c.gauge(backupEvery, b.Every.Seconds())
 	if !b.Taken.IsZero() {
 		c.gauge(backupTime, float64(b.Taken.Unix()))
@@ -161,9 +161,9 @@ func (s *state) collectBackups(c sink) {
 		c.gauge(backupTook, b.Took.Seconds())
 	}
 	c <- prometheus.MustNewConstMetric(backupFailures, prometheus.CounterValue, float64(b.Failures))
-	if !b.Tried.IsZero() {
-		c.gauge(backupTried, float64(b.Tried.Unix()))
-		c.gauge(backupTriedOK, one(b.TriedOK))
+	if !b.Tested.IsZero() {
+		c.gauge(backupTried, float64(b.Tested.Unix()))
+		c.gauge(backupTriedOK, one(b.TestedOK))
 	}
 }
 
@@ -179,7 +179,7 @@ func (s *state) unread(part string, err error) {
 	s.Warn(part, err)
 }
 
-// database reads the sums of the database, at most once in a while.
+// database reads the sums of the database, at most once per fresh.
 func (s *state) database() (storage.Totals, kv.Size, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *state) collectTotals(c sink, all storage.Totals) {
 	for _, t := range all.Jobs {
 		typ, executor := s.metrics.types.of(t.Type), executorOf(t.Executor)
 		s.metrics.startSeries(typ, executor)
-		for _, status := range app.Statuses { // 0 is shown too
+		for _, status := range app.Statuses { // include zeros
 			counts[labels{strings.ToLower(string(status)), typ, executor}] += 0
 		}
 		counts[labels{strings.ToLower(string(t.Status)), typ, executor}] += t.Jobs
@@ -245,9 +245,9 @@ func (s *state) collectSize(c sink, all storage.Totals, size kv.Size) {
 	}
 }
 
-// sizeOf returns the bytes of a log and of its full files.
+// sizeOf returns the total size of a log and its rotated files.
 func sizeOf(log string) (bytes int64) {
-	files, _ := filepath.Glob(log + "*") // the pattern is right
+	files, _ := filepath.Glob(log + "*") // the pattern is valid
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil {
 			bytes += info.Size()

@@ -9,11 +9,11 @@ import (
 
 const (
 	measureEvery = 10 * time.Minute
-	// maxMeasured bounds how many running jobs are measured.
+	// maxMeasured limits how many running jobs are measured.
 	maxMeasured = 200
 )
 
-// Measure measures the directories of running jobs now and then, until ctx ends.
+// Measure periodically measures the directories of running jobs until ctx is done.
 func (m *Metrics) Measure(ctx context.Context, running func(context.Context) ([]app.Claimed, error), size func(app.JobID) (int64, error)) {
 	ticker := time.NewTicker(measureEvery)
 	defer ticker.Stop()

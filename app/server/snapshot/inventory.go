@@ -14,11 +14,11 @@ import (
 	"molrun/blobs"
 )
 
-// Inventory walks the files that the records rely on. An error in place of a file
-// says which files can't be listed, and the walk continues.
+// Inventory iterates over the files that the records rely on. It yields an error if some
+// files cannot be listed, and continues.
 //
-// Files of an attempt that still runs are left out: a restored service has lost
-// that attempt. So are work directories, which only their own attempt reads.
+// It omits files of a running attempt, which is lost in a restored service, and work
+// directories, which only their own attempt reads.
 func (s *Snapshot) Inventory(ctx context.Context) iter.Seq2[blobs.File, error] {
 	return func(yield func(blobs.File, error) bool) {
 		if !yield(blobs.SecretFile(), nil) || !s.unrecorded(yield) {
@@ -32,7 +32,7 @@ func (s *Snapshot) Inventory(ctx context.Context) iter.Seq2[blobs.File, error] {
 				continue
 			}
 			f, received := blobs.UploadFile(u)
-			f.What = UploadName(u)
+			f.Owner = UploadName(u)
 			if received && !yield(f, nil) {
 				return
 			}
@@ -51,7 +51,7 @@ func (s *Snapshot) Inventory(ctx context.Context) iter.Seq2[blobs.File, error] {
 	}
 }
 
-// unrecordedFiles are files of the data directory that no record names: the audit log
+// unrecordedFiles lists files of the data directory that no record names: the audit log
 // and a self-signed certificate.
 var unrecordedFiles = []string{"audit.log*", "tls/*"}
 
@@ -70,7 +70,7 @@ func (s *Snapshot) unrecorded(yield func(blobs.File, error) bool) bool {
 	return true
 }
 
-// filesOf walks the files of one job.
+// filesOf iterates over the files of one job.
 func (s *Snapshot) filesOf(j *app.Job, err error) iter.Seq2[blobs.File, error] {
 	return func(yield func(blobs.File, error) bool) {
 		if err != nil {
@@ -79,9 +79,9 @@ func (s *Snapshot) filesOf(j *app.Job, err error) iter.Seq2[blobs.File, error] {
 		}
 		listed := map[string]bool{}
 		named := func(f blobs.File, err error) bool {
-			f.What = JobName(j)
+			f.Owner = JobName(j)
 			if err != nil {
-				err = fmt.Errorf("%s: %w", f.What, err)
+				err = fmt.Errorf("%s: %w", f.Owner, err)
 			}
 			return yield(f, err)
 		}
@@ -111,8 +111,8 @@ func (s *Snapshot) filesOf(j *app.Job, err error) iter.Seq2[blobs.File, error] {
 	}
 }
 
-// folderOf walks the folder of the algorithm of a job that has not finished, unless it was
-// walked already.
+// folderOf iterates over the algorithm folder of a job that has not finished, unless
+// already done.
 func (s *Snapshot) folderOf(j *app.Job, walked map[string]bool, yield func(blobs.File, error) bool) bool {
 	digest := j.Private.Folder
 	if digest == "" || j.Status.Finished() || walked[digest] {
@@ -135,7 +135,7 @@ func (s *Snapshot) folderOf(j *app.Job, walked map[string]bool, yield func(blobs
 	return true
 }
 
-// endedAttempts counts the attempts of a job that no longer write.
+// endedAttempts returns the number of attempts of a job that no longer write.
 func endedAttempts(j *app.Job) int {
 	if j.Private.Claimed {
 		return j.Attempts - 1
@@ -143,7 +143,7 @@ func endedAttempts(j *app.Job) int {
 	return j.Attempts
 }
 
-// JobName names a job or batch for people who look after the service.
+// JobName describes a job or batch for operators.
 func JobName(j *app.Job) string {
 	what := "job"
 	if j.IsBatch() {
@@ -152,15 +152,15 @@ func JobName(j *app.Job) string {
 	return fmt.Sprintf("%s %q of %s (%s)", what, j.Name, j.Email, j.Organization)
 }
 
-// UploadName names an upload in the same way.
+// UploadName describes an upload for operators.
 func UploadName(u *app.Upload) string {
 	return fmt.Sprintf("upload %q of %s (%s)", u.Folder+"/"+u.Filename, u.Email, u.Organization)
 }
 
-// Strays returns the files that no record names, and what lies among them and is none of
-// the service's. One that can't be looked up counts as named.
-func (s *Snapshot) Strays() (orphans, foreign []blobs.Stray, err error) {
-	return s.Files.Strays(
+// Strays returns the files that no record names, and foreign files among them. A file
+// whose record cannot be looked up counts as named.
+func (s *Snapshot) Strays() (orphans, foreign []blobs.Orphan, err error) {
+	return s.Files.Orphans(
 		func(id app.UploadID, generation int) bool {
 			u, err := s.Records.Upload(id)
 			return err == nil && u.Has(generation) || err != nil && !errors.Is(err, fault.NotFound)
@@ -172,13 +172,13 @@ func (s *Snapshot) Strays() (orphans, foreign []blobs.Stray, err error) {
 	)
 }
 
-// Mismatch says how a file differs from its record, or "" if it does not.
+// Mismatch describes how a file differs from its record, or returns "" if it does not.
 func Mismatch(f blobs.File, sum string, size int64) string {
 	switch {
 	case f.Size >= 0 && size != f.Size:
 		return fmt.Sprintf("has %d bytes, its record says %d", size, f.Size)
 	case f.SHA256 != "" && sum != f.SHA256:
-		return "has other bytes than were stored: its SHA-256 differs from its record's"
+		return "has changed content: its SHA-256 differs from its record's"
 	}
 	return ""
 }

@@ -18,26 +18,25 @@ import (
 	"molrun/storage"
 )
 
-// Path is the route on the control socket that keeps a snapshot as long as the
-// request lasts.
+// Path is the route on the control socket that keeps a snapshot for the duration of the
+// request.
 const Path = "/control/hold"
 
-// Reply is the service's answer to a request for a snapshot. It is sent at once;
-// the end of the response says that the snapshot has ended.
+// Reply is the service's response to a request for a snapshot. It is sent immediately;
+// the end of the response means that the snapshot has ended.
 type Reply struct {
 	Snapshot string `json:"snapshot"` // name in the data directory
 }
 
-// answerTimeout bounds the wait for the snapshot of a large database on a busy
-// disk.
+// answerTimeout limits the wait for the snapshot of a large database on a busy disk.
 const answerTimeout = time.Hour
 
-// errReleased is why the use of a snapshot ends before its time.
+// errReleased is the cause if the use of a snapshot ends early.
 var errReleased = fault.Errorf(fault.Unavailable, "the service stopped during this command; run it again")
 
-// errUnanswered says that the service has given no snapshot, most likely since it
-// has just ended: a crash can leave its socket open for a moment longer.
-var errUnanswered = errors.New("it does not answer")
+// errUnanswered means that the service did not provide a snapshot, most likely because it
+// has just exited: after a crash its socket can stay open briefly.
+var errUnanswered = errors.New("it does not respond")
 
 // useLive runs fn on a snapshot of the running service.
 func useLive(ctx context.Context, data string, fn func(context.Context, *Snapshot) error) error {
@@ -45,7 +44,7 @@ func useLive(ctx context.Context, data string, fn func(context.Context, *Snapsho
 	defer cancel(nil)
 	body, reply, err := request(ctx, data)
 	if err != nil {
-		return fmt.Errorf("ask the service for a snapshot: %w", err)
+		return fmt.Errorf("request a snapshot from the service: %w", err)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -65,7 +64,7 @@ func useLive(ctx context.Context, data string, fn func(context.Context, *Snapsho
 	return err
 }
 
-// request asks the service for a snapshot. The caller closes the body when it no
+// request requests a snapshot from the service. The caller closes the body when it no
 // longer needs the snapshot.
 func request(ctx context.Context, data string) (io.ReadCloser, Reply, error) {
 	socket := &http.Transport{
@@ -99,7 +98,7 @@ func readReply(response *http.Response) (reply Reply, err error) {
 	if response.StatusCode != http.StatusOK {
 		var rejection struct{ Error fault.Error }
 		if json.Unmarshal(line, &rejection) != nil || rejection.Error.Message == "" {
-			return reply, fmt.Errorf("the service answers %s; it may be of another version", response.Status)
+			return reply, fmt.Errorf("the service responded with %s; it might be a different version", response.Status)
 		}
 		return reply, &rejection.Error
 	}

@@ -1,18 +1,18 @@
-// Package snapshot gives commands a consistent read-only view of a data directory
-// while the service runs on it or while it does not. A backup and a check need
-// records and files that belong together.
+// Package snapshot gives commands a consistent read-only view of a data directory,
+// whether or not a service runs on it. A backup and a check need records and files that
+// belong together.
 //
-// A running service first pauses the removal of files, then writes a snapshot of
-// its database, and then answers. While the request lasts, every file that the
-// snapshot names stays as it is:
+// A running service first pauses the removal of files, then writes a snapshot of its
+// database, and then responds. For the duration of the request, every file named in the
+// snapshot remains unchanged:
 //
 //   - It existed when the snapshot was made, since a file is stored before its
 //     record.
 //   - It is removed only after its record, thus after the snapshot, thus after
 //     removals were paused; so its removal waits.
-//   - It does not change, since no stored file ever does.
+//   - It does not change, since stored files never do.
 //
-// Removals are resumed when the request ends for any reason.
+// Removals resume when the request ends for any reason.
 package snapshot
 
 import (
@@ -28,21 +28,21 @@ import (
 	"molrun/storage"
 )
 
-// NameLayout formats the moment of a snapshot, in UTC, for names of files.
+// NameLayout is the format of a snapshot's time, in UTC, in file names.
 const NameLayout = "20060102T150405Z"
 
-// Snapshot is the records and files of a data directory at one moment.
+// Snapshot is the records and files of a data directory at a point in time.
 type Snapshot struct {
 	Records *storage.ReadOnly
 	Files   *blobs.Tree
-	Live    bool // a service runs on the directory
+	Live    bool // a service is running on the directory
 	Taken   time.Time
 }
 
-// WithSnapshot runs fn on a snapshot of the data directory: one that the running service
-// keeps, or else of the directory itself, on which no service can start until fn
-// returns. Commands that come at the same time take turns. A service that ends
-// before it has answered counts as none.
+// WithSnapshot runs fn on a snapshot of the data directory: one kept by the running
+// service, or otherwise the directory itself, on which no service can start until fn
+// returns. Concurrent commands run one after the other. A service that exits before
+// responding counts as not running.
 func WithSnapshot(ctx context.Context, c config.Config, fn func(context.Context, *Snapshot) error) error {
 	for deadline := time.Now().Add(host.LockTimeout); ; {
 		var err error

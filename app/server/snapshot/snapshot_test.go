@@ -20,10 +20,10 @@ import (
 	"molrun/storage"
 )
 
-// TestServiceThatEndsBeforeItAnswersCountsAsNone puts a listener in the place of a
-// service that has crashed, whose socket is open for a moment longer.
+// TestServiceThatEndsBeforeItAnswersCountsAsNone uses a listener in place of a crashed
+// service, whose socket stays open briefly.
 func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
-	data, err := os.MkdirTemp("", "molrun") // the address of a socket has at most 107 bytes
+	data, err := os.MkdirTemp("", "molrun") // a socket address has at most 107 bytes
 	must.OK(t, err)
 	defer os.RemoveAll(data)
 	store, err := storage.Open(filepath.Join(data, host.Database), storage.Options{AnyFileSystem: true})
@@ -71,7 +71,7 @@ func TestReplyOfAServiceNamesAFile(t *testing.T) {
 		{200, "no JSON\n", "", "invalid character"},
 		{200, `{"snapshot":"jobs`, "", "EOF"},
 		{503, `{"error":{"code":"UNAVAILABLE","message":"it ends"}}` + "\n", "", "it ends"},
-		{404, "page not found\n", "", "another version"},
+		{404, "page not found\n", "", "a different version"},
 	} {
 		reply, err := readReply(&http.Response{StatusCode: tt.status, Body: io.NopCloser(strings.NewReader(tt.body))})
 		if tt.says == "" && err == nil && reply.Snapshot == tt.name {
@@ -83,7 +83,7 @@ func TestReplyOfAServiceNamesAFile(t *testing.T) {
 	}
 }
 
-// TestOnlyCompletedJobsHaveResults lists the files of jobs of which none has any.
+// TestOnlyCompletedJobsHaveResults lists the files of jobs without any.
 func TestOnlyCompletedJobsHaveResults(t *testing.T) {
 	t.Parallel()
 	files, err := blobs.OpenTree(t.TempDir())

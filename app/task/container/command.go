@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is a runtime of containers.
+// Kind is a container runtime.
 type Kind string
 
 // The runtimes.
@@ -17,50 +17,50 @@ const (
 	Apptainer Kind = "apptainer"
 )
 
-// The labels of a container. Cleanup after a crash finds containers by them.
+// The labels of a container, by which cleanup after a crash finds it.
 const (
 	labelDir     = "molrun.dir"
 	labelJob     = "molrun.job"
 	labelAttempt = "molrun.attempt"
 )
 
-// Inside is the folder, in a container, of what molrun adds to it.
+// Inside is the folder in a container that holds what molrun adds.
 const Inside = "/.molrun"
 
-// Box is the container of one step. Paths are those of the machine; what is bound has the
+// Box describes the container of one step. Paths are host paths; bind mounts have the
 // same path inside.
 type Box struct {
 	Name    string
-	Image   string // as Runnable gives it
+	Image   string // a result of Runnable
 	Dir     string // of the attempt
 	Job     string
 	Attempt int
 
-	Program  string   // appears as Inside/molrun, the first process
-	Socket   string   // appears as Inside/socket, to which that connects
-	Work     string   // read and written
-	Temp     string   // appears as /tmp and /var/tmp
+	Program  string   // mounted as Inside/molrun, the first process
+	Socket   string   // mounted as Inside/socket, to which Program connects
+	Work     string   // readable and writable
+	Temp     string   // mounted as /tmp and /var/tmp
 	ReadOnly []string // below Work
-	Read     []string // folders and files beyond the image's own
-	Wide     []string // the same, with something hidden below, which Covers hide
+	Read     []string // folders and files to add to those of the image
+	Wide     []string // like Read, but with hidden paths below, which Covers hide
 	Covers   []Cover
 	Network  bool
 	GPUs     []string // devices of the task
 
 	UID, GID          int
 	OpenFiles         Limit
-	CPUs              []int // to which it is pinned; only Docker needs it
+	CPUs              []int // to which the container is pinned; only for Docker
 	Processes         Limit // of the account; only for Podman
-	MostProcesses     int64 // of the container; only Docker needs it, as with memory
+	MostProcesses     int64 // of the container; like MemoryBytes only for Docker
 	MemoryBytes       int64
-	SharedMemoryBytes int64 // 0: as the runtime likes
+	SharedMemoryBytes int64 // 0 means the runtime's default
 	Environment       []string
 }
 
-// Cover is an empty folder or file of the machine, and what it hides.
+// Cover mounts an empty folder or file of the host over the path that it hides.
 type Cover struct{ From, To string }
 
-// Check refuses paths that the runtimes' command lines can't name.
+// Check rejects paths that can't appear in the runtimes' command lines.
 func (b Box) Check() error {
 	paths := slices.Concat([]string{b.Program, b.Socket, b.Work}, b.Read, b.Wide)
 	for _, c := range b.Covers {
@@ -68,20 +68,20 @@ func (b Box) Check() error {
 	}
 	for _, path := range paths {
 		if strings.ContainsAny(path, ",\"\n") {
-			return fmt.Errorf("%q can't be bound into a container; use a path without commas and quotes", path)
+			return fmt.Errorf("%q can't be mounted in a container; use a path without commas, quotes and line breaks", path)
 		}
 	}
 	return nil
 }
 
-// Limit is a limit of the kernel.
+// Limit is a kernel resource limit.
 type Limit struct{ Soft, Hard uint64 }
 
 func (l Limit) String() string { return fmt.Sprintf("%d:%d", l.Soft, l.Hard) }
 
-// RunArguments returns the arguments that run the first process in a new container, as the user of
-// this process, without capabilities and with nothing of the machine but what the box
-// lists. The runtime removes the container when it has ended.
+// RunArguments returns the arguments that run the first process in a new container, as
+// the user of this process, without capabilities and with only those host paths that the
+// box lists. The runtime removes the container when it exits.
 func (k Kind) RunArguments(b Box) []string {
 	args := map[Kind]func(Box) []string{Podman: podmanRun, Docker: dockerRun, Apptainer: apptainerRun}[k](b)
 	for _, m := range b.mounts() {
@@ -95,7 +95,8 @@ func (k Kind) RunArguments(b Box) []string {
 	return append(args, "task", "--inside", "--connect", Inside+"/socket")
 }
 
-// mounts are the values of --mount, which all runtimes share. What is below something else follows it.
+// mounts returns the values of --mount, which are the same for all runtimes. A path
+// follows the paths that contain it.
 func (b Box) mounts() []string {
 	bind := func(from, to string) string { return "type=bind,source=" + from + ",destination=" + to }
 	mounts := []string{bind(b.Temp, "/tmp"), bind(b.Temp, "/var/tmp")}
@@ -114,8 +115,8 @@ func (b Box) mounts() []string {
 	return append(mounts, bind(b.Program, Inside+"/molrun")+",ro", bind(b.Socket, Inside+"/socket"))
 }
 
-// common are the arguments that Podman and Docker share. The container has no name server
-// and no interface but its own, unless it may use the network of the machine.
+// common returns the arguments that Podman and Docker share. The container has no name
+// server and only a loopback interface, unless it uses the host network.
 func (b Box) common() []string {
 	network := "none"
 	if b.Network {
@@ -132,12 +133,12 @@ func (b Box) common() []string {
 		args = append(args, "--shm-size="+strconv.FormatInt(b.SharedMemoryBytes, 10))
 	}
 	for _, name := range b.Environment {
-		args = append(args, "--env="+name) // its value is in the runtime's own environment
+		args = append(args, "--env="+name) // the value is in the runtime's own environment
 	}
 	return args
 }
 
-// podmanRun leaves the container in the cgroup of the task, whose limits hold for it too.
+// podmanRun leaves the container in the task's cgroup, so that its limits apply.
 func podmanRun(b Box) []string {
 	args := append(b.common(), "--cgroups=disabled", "--ulimit=nproc="+b.Processes.String(), "--read-only-tmpfs=false",
 		"--image-volume=ignore", "--systemd=false", "--http-proxy=false", "--no-healthcheck")
@@ -150,7 +151,8 @@ func podmanRun(b Box) []string {
 	return args
 }
 
-// dockerRun has the daemon set limits, because the container is no child of the task.
+// dockerRun has the daemon set the limits, because the container is not a child of the
+// task.
 func dockerRun(b Box) []string {
 	args := append(b.common(), "--no-healthcheck")
 	if b.MemoryBytes > 0 {
@@ -180,8 +182,9 @@ func apptainerRun(b Box) []string {
 	return args
 }
 
-// VisibleGPUs returns what names a task's GPUs inside, where there are no others; "" if that
-// is what names them outside. Numbers count from the first one inside.
+// VisibleGPUs returns the names that a task's GPUs have inside a container, where no
+// others are visible, or "" if they are the same as outside. Numbers start with the first
+// GPU inside.
 func (k Kind) VisibleGPUs(gpus []string) string {
 	uuid := func(gpu string) bool { return strings.Contains(gpu, "-") }
 	if k == Apptainer || slices.ContainsFunc(gpus, uuid) {
@@ -194,7 +197,7 @@ func (k Kind) VisibleGPUs(gpus []string) string {
 	return strings.Join(numbers, ",")
 }
 
-// Reference returns the image as the runtime's command line names it.
+// Reference returns the image's name on the runtime's command line.
 func (k Kind) Reference(image string) string {
 	if k == Apptainer {
 		return image
@@ -202,7 +205,7 @@ func (k Kind) Reference(image string) string {
 	return strings.TrimPrefix(image, "docker://")
 }
 
-// Runnable returns what Run takes for an image that was found to have this ID.
+// Runnable returns the Image of a Box for an image that resolved to this ID.
 func (k Kind) Runnable(image, id string) string {
 	if k == Apptainer {
 		return image
@@ -210,13 +213,13 @@ func (k Kind) Runnable(image, id string) string {
 	return strings.TrimPrefix(id, "sha256:")
 }
 
-// inspect returns the arguments that print the ID of an image which is here.
+// inspect returns the arguments that print the ID of a local image.
 func (k Kind) inspect(image string) []string {
 	return []string{"image", "inspect", "--format={{.Id}}", k.Reference(image)}
 }
 
-// listArguments returns the arguments that print, line by line, the name and the directory of each
-// container of any task, also of those that have ended.
+// listArguments returns the arguments that print the name and directory of every task
+// container, one per line, including exited ones.
 func (k Kind) listArguments() []string {
 	label := `{{.Label "` + labelDir + `"}}`
 	if k == Podman {
@@ -225,7 +228,7 @@ func (k Kind) listArguments() []string {
 	return []string{"ps", "--all", "--filter=label=" + labelDir, "--format={{.Names}} " + label}
 }
 
-// remove returns the arguments that end and remove a container.
+// remove returns the arguments that kill and remove a container.
 func (k Kind) remove(name string) []string {
 	args := []string{"rm", "--force", "--volumes"}
 	if k == Podman {
@@ -234,8 +237,8 @@ func (k Kind) remove(name string) []string {
 	return append(args, name)
 }
 
-// pull returns the arguments that fetch an image.
+// pull returns the arguments that pull an image.
 func (k Kind) pull(image string) []string { return []string{"pull", "--quiet", k.Reference(image)} }
 
-// IsFile reports whether an image is a file, which only Apptainer runs.
+// IsFile reports whether an image is a file, which only Apptainer can run.
 func IsFile(image string) bool { return strings.HasSuffix(image, ".sif") }

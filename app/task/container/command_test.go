@@ -21,8 +21,9 @@ var plain = Box{
 	Environment: []string{"MOLRUN_TASK"},
 }
 
-// TestCommandLines compares with testdata/KIND-BOX.txt, which has an argument per line. The
-// command lines of Docker and Apptainer have been compared with their manuals alone.
+// TestCommandLines compares command lines with testdata/KIND-BOX.txt, which has one
+// argument per line. Those of Docker and Apptainer have only been checked against the
+// manuals.
 func TestCommandLines(t *testing.T) {
 	generous := plain
 	generous.Network, generous.GPUs, generous.Read = true, []string{"GPU-1", "GPU-2"}, []string{"/data/weights"}

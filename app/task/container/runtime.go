@@ -1,6 +1,6 @@
-// Package container runs the programs of tasks in containers, by the command line of
-// Podman, Docker or Apptainer. The command lines are pure functions of a Box; the rest asks
-// the runtimes about images and left containers.
+// Package container runs the programs of tasks in containers, using the command line of
+// Podman, Docker or Apptainer. The command lines are pure functions of a Box; the rest
+// queries the runtimes for images and leftover containers.
 package container
 
 import (
@@ -19,29 +19,30 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Options say which runtime is used, and how. They are part of what a task is started with.
+// Options select and configure the container runtime. A task receives them when it is
+// started.
 type Options struct {
-	Runtime string   `json:"runtime,omitempty"` // a Kind, Auto or Off; "" is Auto
-	Pull    string   `json:"pull,omitempty"`    // PullMissing or PullNever; "" is PullNever
-	Env     []string `json:"env,omitempty"`     // of the runtime's command, NAME=VALUE
+	Runtime string   `json:"runtime,omitempty"` // a Kind, Auto or Off; "" means Auto
+	Pull    string   `json:"pull,omitempty"`    // PullMissing or PullNever; "" means PullNever
+	Env     []string `json:"env,omitempty"`     // variables for the runtime's command, NAME=VALUE
 }
 
 // The values of Options.
 const (
-	Auto        = "auto" // the first that is installed and runs such an image
+	Auto        = "auto" // the first installed runtime that supports the image
 	Off         = "off"
 	PullNever   = "never"
 	PullMissing = "missing"
 )
 
-// Runtime is a runtime that is installed.
+// Runtime is an installed container runtime.
 type Runtime struct {
 	Kind Kind     `json:"kind"`
 	Path string   `json:"path"`
-	Env  []string `json:"env,omitempty"` // beside what every task inherits
+	Env  []string `json:"env,omitempty"` // added to what every task inherits
 }
 
-// Any reports whether there is a runtime that could run containers here.
+// Any reports whether a container runtime is installed and enabled.
 func (o Options) Any() bool {
 	return o.Runtime != Off && slices.ContainsFunc([]Kind{Podman, Docker, Apptainer}, func(kind Kind) bool {
 		_, err := exec.LookPath(string(kind))
@@ -49,10 +50,10 @@ func (o Options) Any() bool {
 	})
 }
 
-// FindRuntime returns the runtime that runs the image here. It starts none.
+// FindRuntime returns the runtime to use for the image, without starting it.
 func (o Options) FindRuntime(image string) (Runtime, error) {
 	if o.Runtime == Off {
-		return Runtime{}, errors.New(`its program is in a container image, and containers.runtime is "off" here`)
+		return Runtime{}, errors.New(`its program is in a container image, but containers.runtime is "off" here`)
 	}
 	kinds := []Kind{Podman, Docker}
 	if IsFile(image) || o.Runtime == string(Apptainer) {
@@ -60,7 +61,7 @@ func (o Options) FindRuntime(image string) (Runtime, error) {
 	}
 	if o.Runtime != "" && o.Runtime != Auto {
 		if !slices.Contains(kinds, Kind(o.Runtime)) {
-			return Runtime{}, fmt.Errorf("the image %s is a file, which only Apptainer runs, and containers.runtime is %q here", image, o.Runtime)
+			return Runtime{}, fmt.Errorf("the image %s is a file, which only Apptainer can run, but containers.runtime is %q here", image, o.Runtime)
 		}
 		kinds = []Kind{Kind(o.Runtime)}
 	}
@@ -69,7 +70,7 @@ func (o Options) FindRuntime(image string) (Runtime, error) {
 			return Runtime{Kind: kind, Path: path, Env: o.environment()}, nil
 		}
 	}
-	return Runtime{}, fmt.Errorf("its program is in a container image, and %s is not installed: no folder of PATH has it", namesOf(kinds))
+	return Runtime{}, fmt.Errorf("its program is in a container image, but %s was not found in PATH", namesOf(kinds))
 }
 
 func namesOf(kinds []Kind) string {
@@ -80,8 +81,8 @@ func namesOf(kinds []Kind) string {
 	return strings.Join(names, " or ")
 }
 
-// environment is what runtimes need beside the search path: Podman keeps its state in the
-// folder that a login would have made, if there is one.
+// environment returns what runtimes need in addition to the search path. Podman keeps its
+// state in the folder that a login session creates, if it exists.
 func (o Options) environment() []string {
 	var env []string
 	if dir := fmt.Sprintf("/run/user/%d", os.Getuid()); isFolder(dir) {
@@ -95,10 +96,10 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// askTimeout is for an answer about images and containers, which takes a moment.
+// askTimeout limits queries about images and containers, which are normally quick.
 const askTimeout = time.Minute
 
-// runCommand runs the runtime and returns what it prints.
+// runCommand runs the runtime and returns its output.
 func (r Runtime) runCommand(ctx context.Context, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, r.Path, args...)
 	var out, problem process.Output
@@ -122,7 +123,8 @@ func cause(ctx context.Context, err error, said string) error {
 	return err
 }
 
-// Reason returns the line of a runtime's error output that says most, to fit into a sentence.
+// Reason returns the most informative line of a runtime's error output, fit for use in a
+// sentence.
 func Reason(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	for _, line := range slices.Backward(lines) {
@@ -133,7 +135,7 @@ func Reason(said string) string {
 	return protocol.CleanText(lines[len(lines)-1])
 }
 
-// Environment is the whole environment of the runtime's command.
+// Environment returns the complete environment of the runtime's command.
 func (r Runtime) Environment() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "LANG"} {
@@ -144,8 +146,8 @@ func (r Runtime) Environment() []string {
 	return append(env, r.Env...)
 }
 
-// Image returns the ID of an image that is here: the digest of its content, or of a file the
-// ID that its maker gave it.
+// Image returns the ID of a local image: the digest of its content or, for a file, the ID
+// stored in it.
 func (r Runtime) Image(ctx context.Context, image string) (id string, err error) {
 	if r.Kind == Apptainer {
 		return fileID(image)
@@ -157,36 +159,36 @@ func (r Runtime) Image(ctx context.Context, image string) (id string, err error)
 	case ctx.Err() != nil:
 		return "", err
 	case err != nil && isAbsent(err.Error()):
-		return "", fmt.Errorf("the image %s is not here; load it with: %s load -i FILE", r.Kind.Reference(image), r.Kind)
+		return "", fmt.Errorf("the image %s does not exist on this machine; load it with: %s load -i FILE", r.Kind.Reference(image), r.Kind)
 	case err != nil:
-		return "", fmt.Errorf("the image %s can't be looked at: %w", r.Kind.Reference(image), err)
+		return "", fmt.Errorf("cannot inspect the image %s: %w", r.Kind.Reference(image), err)
 	}
 	return "sha256:" + strings.TrimPrefix(id, "sha256:"), nil
 }
 
-// isAbsent recognises what Podman and Docker say of an image that they do not have.
+// isAbsent reports whether Podman or Docker said that the image does not exist locally.
 func isAbsent(said string) bool {
 	said = strings.ToLower(said)
 	return strings.Contains(said, "no such image") || strings.Contains(said, "image not known") || strings.Contains(said, "failed to find image")
 }
 
-// Pull fetches an image that is not here.
+// Pull fetches a missing image.
 func (r Runtime) Pull(ctx context.Context, image string) error {
 	if _, err := r.runCommand(ctx, r.Kind.pull(image)...); err != nil {
-		return fmt.Errorf("the image %s can't be fetched: %w", r.Kind.Reference(image), err)
+		return fmt.Errorf("cannot pull the image %s: %w", r.Kind.Reference(image), err)
 	}
 	return nil
 }
 
-// Remove ends and removes a container, which may be gone.
+// Remove kills and removes a container. It is no error if there is none.
 func (r Runtime) Remove(ctx context.Context, name string) error {
 	if r.Kind == Apptainer || name == "" {
-		return nil // nothing is left but its processes
+		return nil // there is nothing but processes to clean up
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	_, err := r.runCommand(ctx, r.Kind.remove(name)...)
-	if err != nil && !isGone(err) { // it may have ended just then
+	if err != nil && !isGone(err) { // the container might have exited just then
 		_, err = r.runCommand(ctx, r.Kind.remove(name)...)
 	}
 	if isGone(err) {
@@ -199,8 +201,8 @@ func isGone(err error) bool {
 	return err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container")
 }
 
-// CleanUp removes the containers of tasks below a folder that have ended, by what over says of
-// the directory of an attempt.
+// CleanUp removes the containers of finished tasks whose directories are inside the
+// folder below. over reports whether the attempt in dir has finished.
 func (r Runtime) CleanUp(ctx context.Context, below string, over func(dir string) bool) error {
 	if r.Kind == Apptainer {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// standIns puts scripts that stand in for runtimes into PATH, without any other program.
+// standIns sets PATH to a folder that contains nothing but these fake runtimes.
 func standIns(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,10 +30,10 @@ func TestRuntimeOfAnImage(t *testing.T) {
 		{"podman docker apptainer", "auto", file, "apptainer"},
 		{"podman docker", "docker", image, "docker"},
 		{"apptainer", "apptainer", image, "apptainer"},
-		{"podman", "off", image, `! its program is in a container image, and containers.runtime is "off" here`},
-		{"podman", "podman", file, `! the image /srv/a.sif is a file, which only Apptainer runs, and containers.runtime is "podman" here`},
-		{"podman", "auto", file, "! its program is in a container image, and apptainer is not installed"},
-		{"apptainer", "auto", image, "! its program is in a container image, and podman or docker is not installed"},
+		{"podman", "off", image, `! its program is in a container image, but containers.runtime is "off" here`},
+		{"podman", "podman", file, `! the image /srv/a.sif is a file, which only Apptainer can run, but containers.runtime is "podman" here`},
+		{"podman", "auto", file, "! its program is in a container image, but apptainer was not found in PATH"},
+		{"apptainer", "auto", image, "! its program is in a container image, but podman or docker was not found in PATH"},
 	} {
 		scripts := map[string]string{}
 		for name := range strings.FieldsSeq(tt.installed) {
@@ -51,7 +51,7 @@ func TestRuntimeOfAnImage(t *testing.T) {
 	}
 }
 
-// TestImagesOfStandIns has scripts answer as Docker and Podman do.
+// TestImagesOfStandIns uses scripts that mimic the output of Docker and Podman.
 func TestImagesOfStandIns(t *testing.T) {
 	standIns(t, map[string]string{
 		"docker": `[ "$*" = "image inspect --format={{.Id}} lab/a:1" ] && echo sha256:12 && exit
@@ -67,8 +67,8 @@ echo "Error response from daemon: No such image: $4" >&2; exit 1`,
 		image, want string
 	}{
 		{docker, "docker://lab/a:1", "sha256:12"},
-		{docker, "docker://lab/b:1", "the image lab/b:1 is not here; load it with: docker load -i FILE"},
-		{podman, "lab/a:1", "the image lab/a:1 can't be looked at: podman image: cannot connect to hello"},
+		{docker, "docker://lab/b:1", "the image lab/b:1 does not exist on this machine; load it with: docker load -i FILE"},
+		{podman, "lab/a:1", "cannot inspect the image lab/a:1: podman image: cannot connect to hello"},
 	} {
 		got, err := tt.runtime.Image(t.Context(), tt.image)
 		if err != nil {
@@ -88,9 +88,9 @@ func TestImageFiles(t *testing.T) {
 	apptainer := Runtime{Kind: Apptainer}
 	for image, want := range map[string]string{
 		good:                "sif:30313233-3435-3637-3839-616263646566",
-		bad:                 fmt.Sprintf("the image %s is no SIF file", bad),
-		dir + "/nosuch.sif": fmt.Sprintf("the image %s/nosuch.sif is not here", dir),
-		"docker://lab/a:1":  "the image docker://lab/a:1 is no file; make one with: apptainer pull NAME.sif docker://lab/a:1",
+		bad:                 fmt.Sprintf("the image %s is not a SIF file", bad),
+		dir + "/nosuch.sif": fmt.Sprintf("the image %s/nosuch.sif does not exist", dir),
+		"docker://lab/a:1":  "the image docker://lab/a:1 is not a file; create one with: apptainer pull NAME.sif docker://lab/a:1",
 	} {
 		got, err := apptainer.Image(t.Context(), image)
 		if err != nil {

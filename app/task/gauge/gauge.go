@@ -1,6 +1,6 @@
-// Package gauge is the progress parser: it finds in the output of a program how far it is.
-// It keeps little of that, and searches it seldom, so that programs which print much are not
-// slowed down.
+// Package gauge is the progress parser: it extracts a program's progress from its output.
+// It keeps little of the output and searches it rarely, so as not to slow down programs
+// that print a lot.
 package gauge
 
 import (
@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	mostText = 16 << 10               // bytes that are kept until they are searched
-	pause    = 200 * time.Millisecond // between two searches
-	// costs bounds the time of counting, which has to see all that is printed: a program that
-	// prints faster is not counted completely.
+	mostText = 16 << 10               // bytes kept until they are searched
+	pause    = 200 * time.Millisecond // between searches
+	// costs limits the fraction of time spent on counting, which must see all output: if
+	// a program prints too fast, some matches are not counted.
 	costs = 0.1
 )
 
-// Gauge searches a text that is written to it piece by piece. It may be used from several
-// goroutines.
+// Gauge searches a text that is written to it in pieces. It is safe for concurrent use.
 type Gauge struct {
 	pattern *regexp.Regexp
 	count   bool
@@ -30,16 +29,16 @@ type Gauge struct {
 	report  func(protocol.Reading)
 
 	mu      sync.Mutex
-	text    []byte // not searched yet, or an unfinished line; a carriage return ends a line too
-	counted int    // matches in the lines before
+	text    []byte // not yet searched, or an unfinished line; a carriage return also ends a line
+	counted int    // matches in previous lines
 	last    protocol.Reading
 	begin   time.Time
 	looked  time.Time
 	spent   time.Duration // on counting
 }
 
-// New returns a gauge that calls report with readings that are new.
-func New(g protocol.Gauge, report func(protocol.Reading)) (*Gauge, error) {
+// New returns a Gauge that calls report with each new reading.
+func New(g protocol.ProgressParser, report func(protocol.Reading)) (*Gauge, error) {
 	pattern, err := regexp.Compile(g.Pattern)
 	if err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func (g *Gauge) addBytes(part []byte) {
 	}
 }
 
-// Tick searches what was written, unless that was done just now.
+// Tick searches the text written so far, unless the last search was just now.
 func (g *Gauge) Tick() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,12 +97,12 @@ func (g *Gauge) full() {
 	case g.count:
 		g.text = g.text[:0]
 	}
-	if len(g.text) > mostText/2 { // a long line: its end is enough
+	if len(g.text) > mostText/2 { // the end of a long line is enough
 		g.dropBytes(len(g.text) - mostText/2)
 	}
 }
 
-// dropBytes forgets the first bytes.
+// dropBytes discards the first n bytes.
 func (g *Gauge) dropBytes(n int) {
 	if g.count {
 		g.counted += len(g.pattern.FindAllIndex(g.text[:n], -1))
@@ -140,8 +139,8 @@ func (g *Gauge) lastReading() (protocol.Reading, bool) {
 	}
 }
 
-// readLine reads the last match in a line. Of one that is not whole, the beginning of a number
-// does no harm: the number is larger.
+// readLine reads the last match in a line. In an unfinished line a truncated number does
+// no harm, because it only understates progress.
 func (g *Gauge) readLine(line []byte, whole bool) (protocol.Reading, bool) {
 	all := g.pattern.FindAllSubmatch(line, -1)
 	if len(all) == 0 || !whole && g.of == 0 {
@@ -160,14 +159,14 @@ func (g *Gauge) readLine(line []byte, whole bool) (protocol.Reading, bool) {
 	return r, r != protocol.Reading{}
 }
 
-// reading gives an unknown fraction where the end is unknown, and nothing for what is no
-// number.
+// reading returns an unknown fraction if the total is unknown, and the zero Reading if
+// value is not a number.
 func (g *Gauge) reading(value string, of float64) protocol.Reading {
 	if of == 0 && value != "" {
 		return protocol.Reading{Fraction: -1, Text: protocol.CleanText(value)}
 	}
 	n, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(n >= 0 && of > 0) { // also refuses NaN
+	if err != nil || !(n >= 0 && of > 0) { // also rejects NaN
 		return protocol.Reading{}
 	}
 	return protocol.Reading{Fraction: min(1, n/of), Text: protocol.CleanText(value) + " of " + strconv.FormatFloat(of, 'f', -1, 64)}

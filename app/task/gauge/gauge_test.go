@@ -12,8 +12,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// readings writes the pieces of a text, one per pause, and returns what was read.
-func readings(t *testing.T, of protocol.Gauge, pieces ...string) []protocol.Reading {
+// readings writes the pieces of a text, one per pause, and returns the readings.
+func readings(t *testing.T, of protocol.ProgressParser, pieces ...string) []protocol.Reading {
 	t.Helper()
 	var got []protocol.Reading
 	synctest.Test(t, func(t *testing.T) {
@@ -32,12 +32,12 @@ func readings(t *testing.T, of protocol.Gauge, pieces ...string) []protocol.Read
 }
 
 func TestReadings(t *testing.T) {
-	steps := protocol.Gauge{Pattern: `step (\d+)`, Of: 200}
-	bar := protocol.Gauge{Pattern: `\*`, Count: true, Of: 50}
-	pair := protocol.Gauge{Pattern: `^frame (\S+)/(\S+)$`}
-	cycle := protocol.Gauge{Pattern: `CYCLE +(\d+)`}
+	steps := protocol.ProgressParser{Pattern: `step (\d+)`, Of: 200}
+	bar := protocol.ProgressParser{Pattern: `\*`, Count: true, Of: 50}
+	pair := protocol.ProgressParser{Pattern: `^frame (\S+)/(\S+)$`}
+	cycle := protocol.ProgressParser{Pattern: `CYCLE +(\d+)`}
 	for name, c := range map[string]struct {
-		of     protocol.Gauge
+		of     protocol.ProgressParser
 		pieces []string
 		want   []protocol.Reading
 	}{
@@ -49,22 +49,22 @@ func TestReadings(t *testing.T) {
 		"stars":            {bar, []string{"0% 50%\n|--|\n**", "***", "*\n*"}, []protocol.Reading{{Fraction: 0.04, Text: "2 of 50"}, {Fraction: 0.1, Text: "5 of 50"}, {Fraction: 0.14, Text: "7 of 50"}}},
 		"pairs":            {pair, []string{"frame 1/4\nframe 2/4\n", "frame 3/", "4\nframe x/4\nframe 1/0\n"}, []protocol.Reading{{Fraction: 0.5, Text: "2 of 4"}, {Fraction: 0.75, Text: "3 of 4"}}},
 		"nobody knows":     {cycle, []string{".. CYCLE   1\n", ".. CYCLE   12", "\n"}, []protocol.Reading{{Fraction: -1, Text: "1"}, {Fraction: -1, Text: "12"}}},
-		"no numbers":       {protocol.Gauge{Pattern: `at (\S+)`, Of: 2}, []string{"at NaN\nat -1\nat x\n"}, nil},
+		"no numbers":       {protocol.ProgressParser{Pattern: `at (\S+)`, Of: 2}, []string{"at NaN\nat -1\nat x\n"}, nil},
 		"silent":           {steps, []string{"", "nothing\n"}, nil},
 	} {
 		if got := readings(t, c.of, c.pieces...); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	if _, err := New(protocol.Gauge{Pattern: "("}, nil); err == nil {
-		t.Error("a wrong expression was taken")
+	if _, err := New(protocol.ProgressParser{Pattern: "("}, nil); err == nil {
+		t.Error("an invalid expression was accepted")
 	}
 }
 
-// TestLongLines writes 10 MB without the end of a line, and keeps no more than 16 KiB of them.
+// TestLongLines writes 10 MB without a line break, of which at most 16 KiB are kept.
 func TestLongLines(t *testing.T) {
 	var last protocol.Reading
-	number, err := New(protocol.Gauge{Pattern: `step (\d+)`, Of: 100}, func(r protocol.Reading) { last = r })
+	number, err := New(protocol.ProgressParser{Pattern: `step (\d+)`, Of: 100}, func(r protocol.Reading) { last = r })
 	must.OK(t, err)
 	text := bytes.Repeat([]byte("x"), 10<<20)
 	for from := range 5 {
@@ -75,9 +75,9 @@ func TestLongLines(t *testing.T) {
 	if number.Tick(); last.Fraction != 0.4 || cap(number.text) != mostText {
 		t.Errorf("%+v after a long line, %d bytes kept; want 0.4 and %d", last, cap(number.text), mostText)
 	}
-	counter, err := New(protocol.Gauge{Pattern: `\*`, Count: true, Of: 512 << 10}, func(r protocol.Reading) { last = r })
+	counter, err := New(protocol.ProgressParser{Pattern: `\*`, Count: true, Of: 512 << 10}, func(r protocol.Reading) { last = r })
 	must.OK(t, err)
-	counter.begin = counter.begin.Add(-time.Hour) // it may take its time
+	counter.begin = counter.begin.Add(-time.Hour) // leaves enough time for counting
 	counter.Write([]byte(strings.Repeat("*", 256<<10)))
 	counter.looked = time.Time{}
 	if counter.Tick(); last.Fraction != 0.5 || cap(counter.text) != mostText {
@@ -85,9 +85,9 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestCountingIsGivenUpWhereItCostsTooMuch lets the time of counting be used up.
+// TestCountingIsGivenUpWhereItCostsTooMuch starts with the time for counting used up.
 func TestCountingIsGivenUpWhereItCostsTooMuch(t *testing.T) {
-	g, err := New(protocol.Gauge{Pattern: `\*`, Count: true, Of: 20 << 20}, func(protocol.Reading) {})
+	g, err := New(protocol.ProgressParser{Pattern: `\*`, Count: true, Of: 20 << 20}, func(protocol.Reading) {})
 	must.OK(t, err)
 	g.spent, g.looked = time.Hour, time.Now().Add(time.Hour)
 	g.Write([]byte(strings.Repeat("*", 2<<20)))

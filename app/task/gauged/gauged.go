@@ -1,6 +1,6 @@
-// Package gauged is the rest of the command `molrun task`: tasks whose progress is searched
-// for with regular expressions. Go initialises it after package regexp, which takes longer
-// than starting the others. A program that imports it has the whole command.
+// Package gauged completes the command `molrun task` with tasks whose progress is parsed
+// with regular expressions. Go initializes it after package regexp, which takes longer
+// than starting other tasks. A program that imports it has the whole command.
 package gauged
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	start.Gauged(func(g protocol.Gauge, report func(protocol.Reading)) (task.Gauge, error) {
+	start.RunWithParsers(func(g protocol.ProgressParser, report func(protocol.Reading)) (task.ProgressParser, error) {
 		return gauge.New(g, report)
 	})
 }

@@ -1,5 +1,5 @@
-// Package modules finds out what environment modules (Environment Modules or Lmod) change
-// in the environment of a program.
+// Package modules determines how environment modules (Environment Modules or Lmod) change
+// the environment of a program.
 package modules
 
 import (
@@ -19,17 +19,17 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// initScripts define the command module in a shell. The first that is there is read.
+// initScripts define the module command in a shell. The first one that exists is sourced.
 var initScripts = []string{
 	"/etc/profile.d/z00_lmod.sh", "/etc/profile.d/lmod.sh", "/etc/profile.d/modules.sh",
 	"/usr/share/lmod/lmod/init/bash", "/usr/share/modules/init/bash", "/usr/share/Modules/init/bash",
 }
 
-// loadTimeout bounds the loading of modules, which takes less than a second.
+// loadTimeout limits the loading of modules, which normally takes less than a second.
 const loadTimeout = time.Minute
 
-// Init returns the script that defines the command module: the configured one, or the first
-// that is installed.
+// Init returns the script that defines the module command: the configured one, or the
+// first installed one.
 func Init(configured string) (string, error) {
 	scripts := initScripts
 	if configured != "" {
@@ -41,17 +41,17 @@ func Init(configured string) (string, error) {
 		}
 	}
 	if configured != "" {
-		return "", fmt.Errorf("its programs come from environment modules, and %s (modules.init) is not there", configured)
+		return "", fmt.Errorf("its programs come from environment modules, but %s (modules.init) does not exist", configured)
 	}
-	return "", errors.New("its programs come from environment modules, which are not installed here; name their script by modules.init")
+	return "", errors.New("its programs come from environment modules, which are not installed here; set modules.init to their init script")
 }
 
-// script loads modules in a shell that reads no file of a login. It prints the environment
+// script loads modules in a shell that reads no startup files. It prints the environment
 // before and after.
 const script = `. "$0" >/dev/null && env -0 && printf '\0' && module load "$@" >/dev/null && env -0`
 
-// Load returns the variables that loading the modules changes in an environment. An error
-// repeats the message of the command.
+// Load returns the variables that loading the modules changes in an environment. Errors
+// contain the message of the module command.
 func Load(ctx context.Context, init string, names, env []string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func Load(ctx context.Context, init string, names, env []string) (map[string]str
 
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
-// reason returns what the command says is wrong.
+// reason returns the module command's error message.
 func reason(said string, err error) string {
 	for line := range strings.Lines(said) {
 		if _, rest, found := strings.Cut(line, "ERROR: "); found {
@@ -85,7 +85,7 @@ func reason(said string, err error) string {
 		return last
 	}
 	if err == nil {
-		return "the command module printed no environment"
+		return "the module command printed no environment"
 	}
 	return err.Error()
 }
@@ -100,7 +100,8 @@ func variables(environment []byte) map[string]string {
 	return all
 }
 
-// own are variables of shells, and prefixes of those of the modules' command itself.
+// own lists variables of shells and of the module command; prefixes lists prefixes of the
+// module command's variables.
 var (
 	own      = []string{"_", "SHLVL", "PWD", "OLDPWD", "ENV", "BASH_ENV", "LOADEDMODULES", "_LMFILES_"}
 	prefixes = []string{"BASH_FUNC_", "__MODULES_", "_ModuleTable", "__LMOD", "LMOD_", "MODULE"}
@@ -128,8 +129,8 @@ func changes(before, after map[string]string) map[string]string {
 	return changed
 }
 
-// Folders returns the folders to which changed variables point: the whole prefix where one
-// has a usual name, such as bin or lib.
+// Folders returns the folders that changed variables point to: the whole installation
+// prefix if a folder has a usual name such as bin or lib.
 func Folders(changed map[string]string, before []string) []string {
 	var folders []string
 	for name, value := range changed {
@@ -148,11 +149,11 @@ func Folders(changed map[string]string, before []string) []string {
 	return folders
 }
 
-// usual are the names of folders below a prefix.
+// usual lists common folders of an installation prefix.
 var usual = []string{"bin", "sbin", "lib", "lib64", "libexec", "share", "include"}
 
-// prefix returns the folder to be read for a path, "" for what is none, or is as wide as
-// /opt or a user's home.
+// prefix returns the folder to make readable for a path, or "" if it is no folder or is
+// as broad as /opt or a home directory.
 func prefix(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""

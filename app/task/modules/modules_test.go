@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestChangesOfALoadedModule has a function stand in for the command module.
+// TestChangesOfALoadedModule uses a shell function as the module command.
 func TestChangesOfALoadedModule(t *testing.T) {
 	init := filepath.Join(t.TempDir(), "init.sh")
 	const standIn = `export MODULEPATH=/m BEFORE=set

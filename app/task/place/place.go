@@ -1,5 +1,5 @@
-// Package place gives a program in a sandbox that many share a view of its own: its work directory, /tmp, /dev/shm
-// and IPC namespace.
+// Package place gives a program in a shared sandbox its own mount namespace, with its own
+// work directory, /tmp and /dev/shm, and its own IPC namespace.
 package place
 
 import (
@@ -14,36 +14,37 @@ import (
 	"molrun/app/task/process"
 )
 
-// ErrIncompatible says that a shared sandbox can't be made, or not be used for a step.
+// ErrIncompatible means that a shared sandbox can't be created, or can't be used for a
+// step.
 var ErrIncompatible = errors.New("no sandbox can be shared")
 
-// Place is what a step sees in a shared sandbox beside what all steps see.
-type Place struct {
-	Above             string   `json:"above"`          // folder that holds all work directories, of which programs see their own alone
-	Kept              []string `json:"kept,omitempty"` // what all steps see below /tmp
+// Mounts describes what a step sees in a shared sandbox in addition to what all steps see.
+type Mounts struct {
+	Above             string   `json:"above"`          // folder of all work directories; programs see only their own
+	Kept              []string `json:"kept,omitempty"` // paths below /tmp that all steps see
 	Work              string   `json:"work"`
-	Temp              string   `json:"temp"` // name below Work; appears as /tmp
+	Temp              string   `json:"temp"` // name below Work; mounted as /tmp
 	ReadOnly          []string `json:"readOnly,omitempty"`
 	SharedMemoryBytes int64    `json:"sharedMemoryBytes,omitempty"`
 	CPUs              []int    `json:"cpus,omitempty"`
 }
 
-// Temp is where programs see the folder for what they need for a while.
+// Temp is the path of temporary files in the sandbox.
 const Temp = "/tmp"
 
 const (
-	openPath      = 0x200000 // O_PATH: a place in the tree, not its content
+	openPath      = 0x200000 // O_PATH: a location in the tree, not its content
 	noPrivileges  = syscall.MS_NOSUID | syscall.MS_NODEV
 	coverSettings = "mode=0755,size=64k,nr_inodes=64"
 )
 
-// ForkExec starts a program in this mount namespace. Errors of anything but the program are
-// ErrIncompatible.
-func (p *Place) ForkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+// ForkExec starts a program in this mount namespace. All errors wrap ErrIncompatible,
+// unless they are due to the program.
+func (p *Mounts) ForkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // for good: the thread ends with this function
+		runtime.LockOSThread() // never unlocked: the thread exits with this function
 		if err = p.enter(); err == nil {
 			err = process.DenyCalls(attr.Sys.UseCgroupFD)
 		}
@@ -53,32 +54,32 @@ func (p *Place) ForkExec(path string, argv []string, attr *syscall.ProcAttr) (pi
 				return
 			}
 		}
-		err = fmt.Errorf("%w: %w", ErrIncompatible, err) // or it is the program's, which a sandbox of its own will show
+		err = fmt.Errorf("%w: %w", ErrIncompatible, err) // or the program's error, which a sandbox of its own will show
 	}()
 	<-done
 	return pid, err
 }
 
-// enter gives this thread a view of files and an IPC namespace of its own, and takes its
-// capabilities away. What it then starts has the same; the thread itself is of no other use.
-// Every path that a program may have left is opened without following links.
-func (p *Place) enter() error {
+// enter moves this thread to new mount and IPC namespaces and drops its capabilities.
+// Programs that it starts inherit this; the thread itself is not usable for anything
+// else. Every path that a program might have created is opened without following links.
+func (p *Mounts) enter() error {
 	if err := syscall.Unshare(syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}
-	if err := p.arrange(); err != nil {
+	if err := p.setUpMounts(); err != nil {
 		return err
 	}
 	if len(p.CPUs) > 0 {
 		if err := process.Pin(p.CPUs); err != nil {
-			fmt.Fprintln(os.Stderr, err) // it runs elsewhere, maybe slower
+			fmt.Fprintln(os.Stderr, err) // the program runs on other CPUs, perhaps slower
 		}
 	}
 	return process.DropCapabilities()
 }
 
-// arrange makes the view.
-func (p *Place) arrange() error {
+// setUpMounts sets up the mount namespace.
+func (p *Mounts) setUpMounts() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the view private: %w", err)
 	}
@@ -88,7 +89,7 @@ func (p *Place) arrange() error {
 	temp := o.below(work, p.Temp, syscall.O_DIRECTORY)
 	kept := map[string]int{}
 	for _, path := range p.Kept {
-		if exists(path) { // else bwrap did not find it
+		if exists(path) { // otherwise bwrap did not find it
 			kept[path] = o.open(path, 0)
 		}
 	}
@@ -127,7 +128,7 @@ func (p *Place) arrange() error {
 	return nil
 }
 
-// keepVisible shows what all steps see in the new /tmp.
+// keepVisible mounts a path that all steps see in the new /tmp.
 func keepVisible(fd int, path string) error {
 	var s syscall.Stat_t
 	if err := syscall.Fstat(fd, &s); err != nil {
@@ -139,7 +140,7 @@ func keepVisible(fd int, path string) error {
 	return bind(fd, path, syscall.MS_REC)
 }
 
-// MakePoint makes a folder or a file on which something can be bound, unless there is one.
+// MakePoint creates a folder or file as a mount point, unless it exists.
 func MakePoint(path string, folder bool) error {
 	if exists(path) {
 		return nil
@@ -157,8 +158,8 @@ func MakePoint(path string, folder bool) error {
 	return f.Close()
 }
 
-// cover hides the folder of all work directories behind one that has a place for this one.
-func (p *Place) cover() error {
+// cover hides the folder of all work directories under one that contains only this one.
+func (p *Mounts) cover() error {
 	if strings.HasPrefix(p.Above, Temp+"/") {
 		if err := os.MkdirAll(p.Above, 0o700); err != nil {
 			return err
@@ -170,8 +171,8 @@ func (p *Place) cover() error {
 	return os.MkdirAll(p.Work, 0o755)
 }
 
-// protect makes what programs may only read.
-func (p *Place) protect() error {
+// protect makes paths read-only.
+func (p *Mounts) protect() error {
 	var o opened
 	defer o.close()
 	work := o.open(p.Work, syscall.O_DIRECTORY)
@@ -183,7 +184,7 @@ func (p *Place) protect() error {
 		if err := bind(at, descriptor(at), 0); err != nil {
 			return err
 		}
-		if at = o.below(work, name, 0); o.err != nil { // what was bound there
+		if at = o.below(work, name, 0); o.err != nil { // the new mount
 			return o.err
 		}
 		if err := remountReadOnly(descriptor(at)); err != nil {
@@ -202,13 +203,13 @@ func bind(fd int, to string, flags uintptr) error {
 	return nil
 }
 
-// remountReadOnly keeps the other restrictions of a mount, which may not be lifted.
+// remountReadOnly keeps the other flags of a mount, which can't be cleared.
 func remountReadOnly(path string) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
 		return err
 	}
-	const relatime = 0x1000 // ST_RELATIME; the other flags are those of mount(2)
+	const relatime = 0x1000 // ST_RELATIME; the other flags equal those of mount(2)
 	flags := uintptr(s.Flags) & (noPrivileges | syscall.MS_NOEXEC | syscall.MS_NOATIME | syscall.MS_NODIRATIME)
 	if s.Flags&relatime != 0 {
 		flags |= syscall.MS_RELATIME
@@ -219,15 +220,15 @@ func remountReadOnly(path string) error {
 	return nil
 }
 
-// opened are descriptors of places in the tree. It keeps the first error.
+// opened holds descriptors of locations in the tree. It keeps the first error.
 type opened struct {
 	fds []int
 	err error
 }
 
-func (o *opened) open(path string, flags int) int { return o.below(atRoot, path, flags) }
+func (o *opened) open(path string, flags int) int { return o.below(atCurrentDir, path, flags) }
 
-const atRoot = -100 // AT_FDCWD
+const atCurrentDir = -100 // AT_FDCWD
 
 func (o *opened) below(dir int, path string, flags int) int {
 	if o.err != nil {

@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// What a program may have left is not followed out of its work directory.
+// A link that a program created is not followed out of its work directory.
 func TestPlacesAreOpenedWithoutFollowingLinks(t *testing.T) {
 	work, outside := t.TempDir(), t.TempDir()
 	must.OK(t, os.Symlink(outside, filepath.Join(work, "link")))

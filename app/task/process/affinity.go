@@ -7,17 +7,17 @@ import (
 	"unsafe"
 )
 
-// mostCPUs is more than any machine has.
+// mostCPUs exceeds the number of CPUs of any machine.
 const mostCPUs = 8192
 
 type cpuMask [mostCPUs / 64]uint64
 
-// AllowedCPUs returns the numbers of the CPUs on which this process may run.
+// AllowedCPUs returns the numbers of the CPUs on which this process can run.
 func AllowedCPUs() ([]int, error) {
 	var mask cpuMask
 	n, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
 	if errno != 0 {
-		return nil, fmt.Errorf("find out which CPUs this process may use: %w", errno)
+		return nil, fmt.Errorf("get the CPU affinity of this process: %w", errno)
 	}
 	var cpus []int
 	for i, word := range mask[:n/8] {
@@ -28,7 +28,7 @@ func AllowedCPUs() ([]int, error) {
 	return cpus, nil
 }
 
-// Pin lets this thread run on some CPUs only, and the programs that it starts.
+// Pin restricts this thread, and the programs that it starts, to some CPUs.
 func Pin(cpus []int) error {
 	var mask cpuMask
 	for _, cpu := range cpus {

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// DropCapabilities takes from this thread, for good, all capabilities, and from the programs
-// that it starts, also if they belong to root.
+// DropCapabilities permanently removes all capabilities from this thread and the programs
+// that it starts, even if they belong to root.
 func DropCapabilities() error {
 	const (
 		dropBounding   = 24 // PR_CAPBSET_DROP of prctl(2)
@@ -19,7 +19,7 @@ func DropCapabilities() error {
 	for capability := range uintptr(mostCapability + 1) {
 		_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, dropBounding, capability, 0)
 		if errno == syscall.EINVAL {
-			break // this kernel has no more
+			break // the last capability of this kernel
 		}
 		if errno != 0 {
 			return fmt.Errorf("drop capability %d: %w", capability, errno)
@@ -32,7 +32,7 @@ func DropCapabilities() error {
 		version uint32
 		pid     int32
 	}{version: version3}
-	var none [6]uint32 // effective, permitted, inheritable, twice
+	var none [6]uint32 // effective, permitted and inheritable, twice
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
 		return fmt.Errorf("drop the capabilities: %w", errno)
 	}

@@ -13,24 +13,24 @@ import (
 	"syscall"
 )
 
-// Cgroup is a cgroup (version 2) that holds all programs of a task. No process
-// can leave it, so all of them can be killed at once and counted.
+// Cgroup is a cgroup (version 2) that holds all programs of a task. No process can leave
+// it, so all of them can be counted and killed at once.
 type Cgroup struct {
 	dir      string
 	settings []cgroupSetting
 }
 
-// cgroupPrefix begins the names of tasks' cgroups, to distinguish them from others
-// below the same parent.
+// cgroupPrefix starts the names of tasks' cgroups, to distinguish them from others below
+// the same parent.
 const cgroupPrefix = "molrun-task-"
 
-// CgroupLimits are what the processes of a cgroup may use together.
+// CgroupLimits limits what the processes of a cgroup use together.
 type CgroupLimits struct {
-	MemoryBytes, Processes int64 // 0 is no limit
+	MemoryBytes, Processes int64 // 0 means no limit
 }
 
-// MakeCgroup makes the cgroup of a task's token below parent. It may exist
-// already, from the step before.
+// MakeCgroup makes the cgroup of a task's token below parent. It might already exist,
+// from the previous step.
 func MakeCgroup(parent, token string, l CgroupLimits) (*Cgroup, error) {
 	g := cgroupOf(parent, token)
 	g.settings = l.settings()
@@ -38,7 +38,7 @@ func MakeCgroup(parent, token string, l CgroupLimits) (*Cgroup, error) {
 		return nil, fmt.Errorf("make the task's cgroup: %w", err)
 	}
 	for _, s := range g.settings {
-		// Without the controller, package task watches the limit by itself.
+		// Without the controller, package task monitors the limit itself.
 		if err := WriteControl(g.dir, s.file, s.value); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("set up the task's cgroup: %w", err)
 		}
@@ -50,22 +50,22 @@ func cgroupOf(parent, token string) *Cgroup {
 	return &Cgroup{dir: filepath.Join(parent, cgroupPrefix+token)}
 }
 
-// KeepLimits sets limits again that the kernel has forgotten, as it does when the
-// controllers of the parent were off while the service was restarted.
+// KeepLimits restores limits that the kernel has lost, as it does when the controllers of
+// the parent were off while the service restarted.
 func (g *Cgroup) KeepLimits() error {
 	for _, s := range g.settings {
 		now, err := os.ReadFile(filepath.Join(g.dir, s.file))
 		if err != nil || strings.TrimSpace(string(now)) != s.initial {
-			continue // without the controller, package task watches the limit by itself
+			continue // without the controller, package task monitors the limit itself
 		}
 		if err := WriteControl(g.dir, s.file, s.value); err != nil {
-			return fmt.Errorf("set the limits of the task's cgroup again: %w", err)
+			return fmt.Errorf("restore the limits of the task's cgroup: %w", err)
 		}
 	}
 	return nil
 }
 
-// cgroupSetting is the value of a control file, and the one that a new cgroup has.
+// cgroupSetting is the value of a control file, and the value in a new cgroup.
 type cgroupSetting struct{ file, value, initial string }
 
 func (l CgroupLimits) settings() []cgroupSetting {
@@ -80,8 +80,8 @@ func (l CgroupLimits) settings() []cgroupSetting {
 	return all
 }
 
-// WriteControl writes a control file of a cgroup. It never creates the file: on
-// another file system that would succeed and do nothing.
+// WriteControl writes a control file of a cgroup. It never creates the file: on another
+// file system that would succeed and have no effect.
 func WriteControl(dir, name, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0)
 	if err != nil {
@@ -102,13 +102,13 @@ func (g *Cgroup) Kill() error { return WriteControl(g.dir, "cgroup.kill", "1") }
 // the cgroup reached its memory limit.
 func (g *Cgroup) OOMKills() int64 { return g.count("memory.events", "oom_kill") }
 
-// ForksRefused counts how often the kernel refused the cgroup another process or
-// thread because it had as many as it may.
+// ForksRefused counts how often the kernel denied the cgroup a process or thread because
+// it had reached its limit.
 func (g *Cgroup) ForksRefused() int64 { return g.count("pids.events", "max") }
 
 func (g *Cgroup) populated() bool { return g.count("cgroup.events", "populated") != 0 }
 
-// count reads a line such as "oom_kill 2" of one of the cgroup's files; 0 if
+// count reads a line such as "oom_kill 2" from one of the cgroup's files. It returns 0 if
 // there is none.
 func (g *Cgroup) count(file, field string) int64 {
 	data, err := os.ReadFile(filepath.Join(g.dir, file))
@@ -125,14 +125,14 @@ func (g *Cgroup) count(file, field string) int64 {
 	return 0
 }
 
-// Gone reports whether the cgroup was removed.
+// Gone reports whether the cgroup has been removed.
 func (g *Cgroup) Gone() bool {
 	_, err := os.Lstat(g.dir)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Remove removes the cgroup and those that programs have made below it. It
-// fails while a process is left.
+// Remove removes the cgroup and those that programs created below it. It fails while a
+// process remains.
 func (g *Cgroup) Remove() error {
 	entries, err := os.ReadDir(g.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +150,7 @@ func (g *Cgroup) Remove() error {
 }
 
 // KillCgroup kills the remaining processes in the cgroup of a token below parent, waits
-// until they have exited or ctx ends, and removes the cgroup. It is for tasks whose
+// until they have exited or ctx is done, and removes the cgroup. It is for tasks whose
 // own process has exited.
 func KillCgroup(ctx context.Context, parent, token string) error {
 	g := cgroupOf(parent, token)
@@ -165,24 +165,23 @@ func KillCgroup(ctx context.Context, parent, token string) error {
 			return fmt.Errorf("kill the task's cgroup: %w", err)
 		}
 		if err := pause(ctx, killPause); err != nil {
-			return fmt.Errorf("the processes of cgroup %s are killed and still there: %w", g.dir, err)
+			return fmt.Errorf("the processes of cgroup %s were killed but have not exited: %w", g.dir, err)
 		}
 	}
 	return g.Remove()
 }
 
-// RemoveEmptyCgroups removes the empty cgroups that ended tasks have left below
-// parent. A living task's cgroup is not empty, or is made again for the next
-// step.
+// RemoveEmptyCgroups removes the empty cgroups below parent that finished tasks left. A
+// running task's cgroup is not empty, or is created again for the next step.
 func RemoveEmptyCgroups(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return fmt.Errorf("look for left cgroups: %w", err)
+		return fmt.Errorf("find leftover cgroups: %w", err)
 	}
 	for _, e := range entries {
 		g := &Cgroup{dir: filepath.Join(parent, e.Name())}
 		if e.IsDir() && strings.HasPrefix(e.Name(), cgroupPrefix) && !g.populated() {
-			g.Remove() // fails if a process has been started in it since
+			g.Remove() // fails if a process has since been started in it
 		}
 	}
 	return nil

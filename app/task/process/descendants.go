@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// Descendant is a process below this one, as seen at one moment.
+// Descendant is a process below this one, observed at one moment.
 type Descendant struct {
 	PID   int
 	start uint64
 }
 
-// Signal reaches the process only if it is still the one that was seen.
+// Signal sends sig only if the PID still belongs to the observed process.
 func (d Descendant) Signal(sig syscall.Signal) error {
 	return signalIf(d.PID, sig, func() bool {
 		s, err := readStat(d.PID)
@@ -23,9 +23,10 @@ func (d Descendant) Signal(sig syscall.Signal) error {
 	})
 }
 
-// Descendants returns the living processes below this one, without those children and what
-// is below them. If this process is a subreaper, none can leave that tree. A process that is
-// just being forked may be missed: to end them all, ask again until none is left.
+// Descendants returns the living processes below this one, except the given children and
+// their descendants. If this process is a subreaper, none can leave that tree. A process
+// that is just being forked can be missed: to kill all of them, repeat until none
+// remains.
 func Descendants(without ...int) []Descendant {
 	childrenOf := children()
 	return descendantsBy(os.Getpid(), func(parent int) []int {
@@ -33,18 +34,18 @@ func Descendants(without ...int) []Descendant {
 	})
 }
 
-// Below returns the living processes below another one.
+// Below returns the living processes below another process.
 func Below(pid int) []Descendant { return descendantsBy(pid, children()) }
 
-// Children returns the PIDs of a process's own children.
+// Children returns the PIDs of a process's immediate children.
 func Children(parent int) []int { return children()(parent) }
 
-// holders are the names of processes that hold the namespaces of Podman without root, for all
-// its containers.
+// holders are the names of processes that hold the namespaces of all containers of
+// rootless Podman.
 var holders = []string{"podman pause\n", "catatonit\n"}
 
-// OnlyHolders reports whether this process has no children but those that hold the namespaces
-// of a runtime of containers.
+// OnlyHolders reports whether this process has no children except those that hold the
+// namespaces of a container runtime.
 func OnlyHolders() bool {
 	return !slices.ContainsFunc(Children(os.Getpid()), func(pid int) bool {
 		name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
@@ -52,17 +53,17 @@ func OnlyHolders() bool {
 	})
 }
 
-// SignalDescendants signals the Descendants. It skips those that it can't reach, most of
-// which have just ended.
+// SignalDescendants signals the Descendants. It skips those that can't be signaled, most
+// of which have just exited.
 func SignalDescendants(sig syscall.Signal, without ...int) {
 	for _, d := range Descendants(without...) {
 		d.Signal(sig)
 	}
 }
 
-// FreezeDescendants stops every process below this one, round after round
-// until it finds no new one: processes that fork faster than they can be
-// killed can't fork while they are stopped.
+// FreezeDescendants stops every process below this one, in rounds until it finds no new
+// one: processes that fork faster than they can be killed can't fork while they are
+// stopped.
 func FreezeDescendants() {
 	const mostRounds = 50
 	stopped := map[Descendant]bool{}
@@ -88,7 +89,7 @@ func descendantsBy(root int, childrenOf func(parent int) []int) []Descendant {
 		for _, pid := range childrenOf(parent) {
 			s, err := readStat(pid)
 			if err != nil || (s.parent != parent && s.parent != root) {
-				continue // it ended, and its PID may have been reused
+				continue // it exited, and its PID might have been reused
 			}
 			next = append(next, pid)
 			if !s.zombie {
@@ -99,7 +100,7 @@ func descendantsBy(root int, childrenOf func(parent int) []int) []Descendant {
 	return found
 }
 
-// children returns the way to list children that this kernel offers.
+// children returns a function that lists children by the best means of this kernel.
 func children() func(parent int) []int {
 	if _, err := childrenOfThread(os.Getpid(), strconv.Itoa(os.Getpid())); err != nil {
 		return childrenSearched()
@@ -107,8 +108,8 @@ func children() func(parent int) []int {
 	return childrenListed
 }
 
-// childrenListed reads the kernel's lists, one per thread. Its cost does not
-// depend on how many processes the machine runs.
+// childrenListed reads the kernel's lists, one per thread. Its cost does not depend on
+// the number of processes on the machine.
 func childrenListed(parent int) []int {
 	threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(parent), "task"))
 	if err != nil {
@@ -137,8 +138,8 @@ func childrenOfThread(pid int, thread string) ([]int, error) {
 	return pids, nil
 }
 
-// childrenSearched reads the parent of every process of the machine, once. It
-// is for kernels without lists of children.
+// childrenSearched reads the parent of every process on the machine, once. It is for
+// kernels without lists of children.
 func childrenSearched() func(parent int) []int {
 	byParent := map[int][]int{}
 	pids, err := allPIDs()

@@ -1,4 +1,3 @@
-// Package process finds, limits and kills the processes of a task by means of
-// /proc and cgroups. It is independent of attempts and
-// their directories.
+// Package process finds, limits and kills the processes of a task by means of /proc and
+// cgroups. It is independent of attempts and their directories.
 package process

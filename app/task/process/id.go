@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// ID identifies a process for good. A PID alone does not: the kernel reuses
-// it, soon on a busy machine and at once after a reboot.
+// ID identifies a process permanently. A PID does not: the kernel reuses it, soon on a
+// busy machine and immediately after a reboot.
 type ID struct {
 	PID       int    `json:"pid"`
 	BootID    string `json:"bootId"`
 	StartTime uint64 `json:"startTime"` // in clock ticks since boot
 }
 
-// ErrGone says that a process no longer exists.
-var ErrGone = errors.New("the process is gone")
+// ErrGone means that a process no longer exists.
+var ErrGone = errors.New("the process has exited")
 
-// IDOf returns the ID of the process that has this PID now.
+// IDOf returns the ID of the process that currently has this PID.
 func IDOf(pid int) (ID, error) {
 	boot, err := BootID()
 	if err != nil {
@@ -43,9 +43,9 @@ func BootID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
-// Signal sends sig to the process, and never to another one that reused its
-// PID: it opens a pidfd first and compares start times after. It gives ErrGone
-// if the process no longer exists.
+// Signal sends sig to the process, and never to another one that reused its PID: it opens
+// a pidfd first and compares start times afterwards. It returns ErrGone if the process no
+// longer exists.
 func (id ID) Signal(sig syscall.Signal) error {
 	boot, err := BootID()
 	if err != nil {
@@ -57,7 +57,7 @@ func (id ID) Signal(sig syscall.Signal) error {
 	return Descendant{id.PID, id.StartTime}.Signal(sig)
 }
 
-// AwaitEnd waits until the process no longer runs, or ctx ends.
+// AwaitEnd waits until the process has exited or ctx is done.
 func (id ID) AwaitEnd(ctx context.Context) error {
 	for id.running() {
 		if err := pause(ctx, killPause); err != nil {
@@ -67,7 +67,7 @@ func (id ID) AwaitEnd(ctx context.Context) error {
 	return nil
 }
 
-// Ended reports whether the process no longer runs.
+// Ended reports whether the process has exited.
 func (id ID) Ended() bool { return !id.running() }
 
 // running is false for a zombie.
@@ -82,7 +82,7 @@ func (id ID) running() bool {
 
 // signalIf sends sig if isTarget still holds once a pidfd has pinned the PID.
 func signalIf(pid int, sig syscall.Signal, isTarget func() bool) error {
-	if pid <= 0 { // would signal a whole process group
+	if pid <= 0 { // a PID of 0 or less would signal a process group
 		return ErrGone
 	}
 	p, err := os.FindProcess(pid)

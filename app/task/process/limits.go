@@ -8,16 +8,16 @@ import (
 	"unsafe"
 )
 
-// extraThreads is what a sandbox may have beyond the program's limit of
-// processes, for the threads of its own first process.
+// extraThreads is added to the program's process limit for the threads of the sandbox's
+// first process.
 const extraThreads = 64
 
 const rlimitProcesses = 6 // RLIMIT_NPROC of setrlimit(2)
 
-// Limit bounds the processes and the size of files of this process and all
-// that it starts; 0 is no limit. The kernel counts processes by user and user
-// namespace, so this is for a sandbox, which has a namespace to itself. The
-// kernel exempts root, whose processes package task counts.
+// Limit sets limits on the number of processes and the size of files, for this process
+// and all that it starts; 0 means no limit. The kernel counts processes by user and user
+// namespace, so this is for a sandbox, which has its own namespace. The kernel exempts
+// root, whose processes package task counts.
 func Limit(processes, fileBytes int64) error {
 	if processes > 0 {
 		if err := lower(0, rlimitProcesses, uint64(processes+extraThreads)); err != nil {
@@ -27,28 +27,27 @@ func Limit(processes, fileBytes int64) error {
 	return LimitFileSize(0, fileBytes)
 }
 
-// LimitFileSize bounds, for good, the files that a process writes; PID 0 is
-// this process.
+// LimitFileSize permanently limits the size of files that a process writes; PID 0 is this
+// process.
 func LimitFileSize(pid int, fileBytes int64) error {
 	if fileBytes <= 0 {
 		return nil
 	}
 	if err := lower(pid, syscall.RLIMIT_FSIZE, uint64(fileBytes)); err != nil {
-		return fmt.Errorf("limit files: %w", err)
+		return fmt.Errorf("limit file size: %w", err)
 	}
 	return nil
 }
 
-// WithMemoryLimit returns a command that runs argv with a limit, for good, on the
-// memory that it and each process that it starts may write to. What a program only
-// reserves does not count: Go and Java reserve far more than they use. 0 is no
-// limit.
+// WithMemoryLimit returns a command that runs argv with a permanent limit on the memory
+// that each of its processes can write to. Memory that a program only reserves does not
+// count: Go and Java reserve far more than they use. 0 means no limit.
 func WithMemoryLimit(argv []string, bytes int64) []string {
 	if bytes <= 0 {
 		return argv
 	}
-	// The shell sets the limit before the program runs. Setting it from outside
-	// would be too late for what the program starts at once.
+	// The shell sets the limit before the program runs. Setting it from outside would be
+	// too late for processes that the program starts immediately.
 	var own syscall.Rlimit
 	if err := prlimit(0, syscall.RLIMIT_DATA, nil, &own); err == nil {
 		bytes = int64(min(uint64(bytes), own.Max))
@@ -56,28 +55,28 @@ func WithMemoryLimit(argv []string, bytes int64) []string {
 	return slices.Concat([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -d %d && exec "$0" "$@"`, bytes>>10)}, argv)
 }
 
-// WithFileSizeLimit runs start while this process itself has the limit, for
-// the program that start starts to inherit. Start must not write files.
+// WithFileSizeLimit calls start while this process itself has the limit, so that the
+// program started by start inherits it. start must not write files.
 func WithFileSizeLimit(fileBytes int64, start func() error) error {
 	if fileBytes <= 0 {
 		return start()
 	}
 	var old syscall.Rlimit
 	if err := prlimit(0, syscall.RLIMIT_FSIZE, nil, &old); err != nil {
-		return fmt.Errorf("limit files: %w", err)
+		return fmt.Errorf("limit file size: %w", err)
 	}
 	inherited := syscall.Rlimit{Cur: min(uint64(fileBytes), old.Cur), Max: old.Max}
 	if err := prlimit(0, syscall.RLIMIT_FSIZE, &inherited, nil); err != nil {
-		return fmt.Errorf("limit files: %w", err)
+		return fmt.Errorf("limit file size: %w", err)
 	}
 	err := start()
 	if restored := prlimit(0, syscall.RLIMIT_FSIZE, &old, nil); restored != nil {
-		fmt.Fprintf(os.Stderr, "restore the limit of files: %v\n", restored) // this process writes smaller files
+		fmt.Fprintf(os.Stderr, "restore the file size limit: %v\n", restored) // this process only writes smaller files
 	}
 	return err
 }
 
-// lower sets a limit, for good, unless it is lower already.
+// lower sets a limit permanently, unless it is already lower.
 func lower(pid, resource int, to uint64) error {
 	var now syscall.Rlimit
 	if err := prlimit(pid, resource, nil, &now); err != nil {

@@ -11,14 +11,13 @@ import (
 	"syscall"
 )
 
-// TokenVariable is the environment variable that marks every process of a task
-// with the task's token. A process keeps the mark when it leaves its session or
-// loses its parent.
+// TokenVariable is the environment variable that marks every process of a task with the
+// task's token. A process keeps it when it leaves its session or loses its parent.
 const TokenVariable = "MOLRUN_TASK"
 
-// KillMarked kills every process that is marked with the token, and waits until
-// none is left or ctx ends. It is for tasks whose own process has exited, so it
-// gives the processes no time to end by themselves.
+// KillMarked kills every process that is marked with the token, and waits until none
+// remains or ctx is done. It is for tasks whose own process has exited, so it gives the
+// processes no time to exit on their own.
 func KillMarked(ctx context.Context, token string) error {
 	for {
 		marked, err := Marked(token)
@@ -32,16 +31,16 @@ func KillMarked(ctx context.Context, token string) error {
 			}
 		}
 		if err := pause(ctx, killPause); err != nil {
-			return fmt.Errorf("processes %v are killed and still there: %w", marked, err)
+			return fmt.Errorf("processes %v were killed but have not exited: %w", marked, err)
 		}
 	}
 }
 
-// Marked returns the PIDs of the processes that are marked with the token. Only
-// root sees those of other users.
+// Marked returns the PIDs of the processes that are marked with the token. Only root sees
+// the processes of other users.
 func Marked(token string) ([]int, error) {
 	if token == "" {
-		return nil, errors.New("look for a task's processes: it has no token")
+		return nil, errors.New("find a task's processes: it has no token")
 	}
 	pids, err := allPIDs()
 	if err != nil {
@@ -56,7 +55,8 @@ func Marked(token string) ([]int, error) {
 	return marked, nil
 }
 
-// isMarked is false for a zombie, which has no environment any more.
+// isMarked reports whether a process has the token. It is false for a zombie, which has
+// no environment.
 func isMarked(pid int, token string) bool {
 	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	if err != nil {

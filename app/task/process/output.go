@@ -2,11 +2,11 @@ package process
 
 import "bytes"
 
-// maxOutput bounds what an Output keeps.
+// maxOutput limits how much an Output keeps.
 const maxOutput = 1 << 20
 
-// Output keeps the beginning of what a program prints. It does not embed its buffer, whose
-// ReadFrom would have io.Copy pass by the bound.
+// Output keeps the beginning of a program's output. It does not embed its buffer, because
+// io.Copy would use the buffer's ReadFrom and bypass the limit.
 type Output struct{ kept bytes.Buffer }
 
 func (o *Output) Write(p []byte) (int, error) {
@@ -14,8 +14,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes returns what was kept, until the next Write.
+// Bytes returns the kept output, valid until the next Write.
 func (o *Output) Bytes() []byte { return o.kept.Bytes() }
 
-// String returns what was kept.
+// String returns the kept output.
 func (o *Output) String() string { return o.kept.String() }

@@ -16,8 +16,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// init lets the test binary act as a program whose first thread has ended while
-// another one is running. In init, the current thread is the first.
+// init lets the test binary act as a program whose first thread has exited while another
+// one is running. In init, the current thread is the first.
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == "leaderless" {
 		runtime.LockOSThread()
@@ -26,7 +26,7 @@ func init() {
 	}
 }
 
-// sleeper starts a process that is marked with the token.
+// sleeper starts a process marked with the token.
 func sleeper(t *testing.T, token string) (*exec.Cmd, ID) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -152,15 +152,15 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// TestLimitsThatTheKernelForgotAreSetAgain uses plain files: their text is what the kernel
-// shows after a controller was off. A limit that somebody else has set stays.
+// TestLimitsThatTheKernelForgotAreSetAgain uses plain files with the text that the kernel
+// shows after a controller was off. A limit that was set by another program is kept.
 func TestLimitsThatTheKernelForgotAreSetAgain(t *testing.T) {
 	parent := t.TempDir()
 	dir := cgroupOf(parent, "limits").dir
 	must.OK(t, os.Mkdir(dir, 0o700))
 	g, err := MakeCgroup(parent, "limits", CgroupLimits{MemoryBytes: 1 << 30, Processes: 100})
 	must.OK(t, err)
-	must.OK(t, g.KeepLimits()) // no controller, no files
+	must.OK(t, g.KeepLimits()) // without the controller there are no files
 	for name, text := range map[string]string{"memory.max": "max\n", "memory.swap.max": "max\n", "memory.oom.group": "0\n", "pids.max": "4096\n"} {
 		must.Write(t, filepath.Join(dir, name), text)
 	}

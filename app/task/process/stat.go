@@ -14,7 +14,7 @@ import (
 type stat struct {
 	parent int
 	start  uint64
-	zombie bool // it has ended, with all its threads
+	zombie bool // it has exited, with all its threads
 }
 
 func readStat(pid int) (stat, error) {
@@ -28,8 +28,8 @@ func readStat(pid int) (stat, error) {
 	return parseStat(data)
 }
 
-// parseStat reads the fields after the program's name, which may contain
-// spaces and parentheses itself.
+// parseStat reads the fields after the program's name, which can itself contain spaces
+// and parentheses.
 func parseStat(data []byte) (stat, error) {
 	const state, parent, threads, start = 0, 1, 17, 19 // fields 3, 4, 20 and 22, counted after the name
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
@@ -44,8 +44,8 @@ func parseStat(data []byte) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("process status: %w", err)
 	}
-	// A process whose first thread has ended is shown as a zombie, but lives on
-	// until its last thread has ended.
+	// A process whose first thread has exited is shown as a zombie, but runs until its
+	// last thread exits.
 	count, err := strconv.Atoi(string(fields[threads]))
 	if err != nil {
 		return stat{}, fmt.Errorf("process status: %w", err)
@@ -54,7 +54,7 @@ func parseStat(data []byte) (stat, error) {
 	return stat{parent: ppid, start: ticks, zombie: s == 'X' || s == 'Z' && count <= 1}, nil
 }
 
-// allPIDs returns the PIDs of all processes of the machine.
+// allPIDs returns the PIDs of all processes on the machine.
 func allPIDs() ([]int, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {

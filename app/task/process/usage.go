@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// RSS adds up the resident memory of processes, in bytes. Pages that forked
-// processes share count once for each.
+// RSS returns the total resident memory of processes, in bytes. Pages shared by forked
+// processes count once for each.
 func RSS(all []Descendant) int64 { return sum(all, "status", "RssAnon:", "RssShmem:") }
 
-// PSS adds up the memory of processes, in bytes, and counts shared pages once.
-// It costs much more than RSS.
+// PSS returns the total memory of processes, in bytes, counting shared pages once. It is
+// much more expensive than RSS.
 func PSS(all []Descendant) int64 { return sum(all, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:") }
 
-// sum adds up fields of a file that each process has in /proc, in bytes.
+// sum adds up fields of a file in /proc over all processes, in bytes.
 func sum(all []Descendant, file string, fields ...string) int64 {
 	var total int64
 	for _, d := range all {
 		data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.PID), file))
 		if err != nil {
-			continue // it ended
+			continue // it has exited
 		}
 		for _, field := range fields {
 			total += number(data, field) << 10
@@ -33,7 +33,7 @@ func sum(all []Descendant, file string, fields ...string) int64 {
 	return total
 }
 
-// number reads a line such as "RssAnon:	  1234 kB" or "oom_kill 2"; 0 if there
+// number reads a line such as "RssAnon: 1234 kB" or "oom_kill 2". It returns 0 if there
 // is none. The line must not be the first.
 func number(data []byte, field string) int64 {
 	_, rest, _ := bytes.Cut(data, []byte("\n"+field))
@@ -46,7 +46,7 @@ func number(data []byte, field string) int64 {
 	return n
 }
 
-// ChildrenSeconds returns the CPU seconds that all children that ended have used.
+// ChildrenSeconds returns the CPU seconds used by all children that have exited.
 func ChildrenSeconds() float64 {
 	var children syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) != nil {
@@ -56,23 +56,25 @@ func ChildrenSeconds() float64 {
 	return seconds(children.Utime) + seconds(children.Stime)
 }
 
-// Largest returns the memory in bytes of the largest of a child and those below it, by
-// what was said when it was reaped; 0 if it is not known.
+// Largest returns the peak memory in bytes of the largest process among a child and its
+// descendants, from the usage that was reported when the child was reaped. It returns 0
+// if the peak is unknown.
 func Largest(child syscall.Rusage) int64 {
-	if handedDown(child.Maxrss) {
+	if inheritedPeak(child.Maxrss) {
 		return 0
 	}
 	return child.Maxrss << 10
 }
 
-// ownPeak is the most memory in KiB that this process was found to have had.
+// ownPeak is the largest known memory size of this process, in KiB.
 var ownPeak atomic.Int64
 
-// handedDown reports whether the kernel may count a size in KiB for a child because it was forked from this
-// process, which has had as much. RUSAGE_SELF does not show it: it counts what was handed down to this process, and
-// a service is larger than most programs.
-func handedDown(size int64) bool {
-	const inexact = 1 << 10 // the kernel adds up pages of each processor only now and then
+// inheritedPeak reports whether the kernel could have counted a size in KiB for a child only
+// because it was forked from this process, which has been at least that large.
+// RUSAGE_SELF does not help: it includes what this process itself inherited, and a
+// service is larger than most programs.
+func inheritedPeak(size int64) bool {
+	const inexact = 1 << 10 // the kernel adds up per-CPU page counts only occasionally
 	if size > ownPeak.Load() {
 		status, err := os.ReadFile("/proc/self/status")
 		if err != nil {
@@ -83,8 +85,8 @@ func handedDown(size int64) bool {
 	return size <= ownPeak.Load()
 }
 
-// OOMKills counts the processes that the kernel has killed since boot because
-// memory ran out.
+// OOMKills counts the processes that the kernel has killed since boot because memory ran
+// out.
 func OOMKills() int64 {
 	data, err := os.ReadFile("/proc/vmstat")
 	if err != nil {
@@ -93,9 +95,8 @@ func OOMKills() int64 {
 	return number(data, "oom_kill ")
 }
 
-// PreferOOMKill makes the kernel kill this process rather than the service if
-// memory runs out. Failure is ignored: it may be forbidden, and the process may
-// have ended.
+// PreferOOMKill makes the kernel kill this process rather than the service if memory runs
+// out. It ignores failure: it might be forbidden, and the process might have exited.
 func PreferOOMKill(pid int) {
 	os.WriteFile(filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj"), []byte("500"), 0)
 }

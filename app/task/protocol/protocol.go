@@ -1,6 +1,6 @@
-// Package protocol has the types that the service and the processes of its tasks
-// exchange in files. It imports next to nothing, because those processes must
-// start fast and every imported package is initialised (package app/task/start).
+// Package protocol has the types that the service and the processes of its tasks exchange
+// in files. It has very few imports, because those processes must start fast and every
+// imported package is initialized (see package app/task/start).
 package protocol
 
 import (
@@ -9,63 +9,64 @@ import (
 	"time"
 )
 
-// Step is one program to run. Paths are absolute; in Makes and Keep a "*" stands for any text
-// within a name.
+// Step is one program to run. Paths are absolute; in Makes and Keep a "*" matches any
+// text within a name.
 type Step struct {
 	Name   string            `json:"name"`
 	Argv   []string          `json:"argv"`
-	Folder string            `json:"folder,omitempty"` // "" is the work directory
-	Stdin  string            `json:"stdin,omitempty"`  // "" is nothing
-	Stdout string            `json:"stdout,omitempty"` // "" is the log
-	Env    map[string]string `json:"env,omitempty"`    // beside the task's
+	Folder string            `json:"folder,omitempty"` // "" means the work directory
+	Stdin  string            `json:"stdin,omitempty"`  // "" means no input
+	Stdout string            `json:"stdout,omitempty"` // "" means the log
+	Env    map[string]string `json:"env,omitempty"`    // added to the task's
 
-	OK      []int    `json:"ok,omitempty"`      // exit statuses that are no failure, beside 0
-	FailsIf []string `json:"failsIf,omitempty"` // what it prints must not have one of these, as whole words
-	Makes   []string `json:"makes,omitempty"`   // files that must be there then, and not be empty
-	Keep    []string `json:"keep,omitempty"`    // files that are moved to the output directory
+	OK      []int    `json:"ok,omitempty"`      // exit statuses other than 0 that mean success
+	FailsIf []string `json:"failsIf,omitempty"` // its output must not contain any of these as whole words
+	Makes   []string `json:"makes,omitempty"`   // files that must exist afterwards and not be empty
+	Keep    []string `json:"keep,omitempty"`    // files to move to the output directory
 
-	Span  *Span  `json:"span,omitempty"`  // nil: the whole, of which its program knows more
-	Gauge *Gauge `json:"gauge,omitempty"` // nil: its program reports progress itself, or nothing does
+	Span  *Span           `json:"span,omitempty"`  // nil means the whole task
+	Gauge *ProgressParser `json:"gauge,omitempty"` // nil if the program itself reports progress, or there is none
 }
 
-// Span is the part that a step has of the task's progress.
+// Span is a step's share of the task's progress.
 type Span struct {
 	From    float64 `json:"from"`
 	Share   float64 `json:"share"`
-	Guessed bool    `json:"guessed,omitempty"` // the share of the step in the task's time is not declared
+	Guessed bool    `json:"guessed,omitempty"` // the step's share of the task's time is not declared
 }
 
-// Gauge says how to see how far a step is by what its program prints.
-type Gauge struct {
-	Pattern string  `json:"pattern"`         // a regular expression for one line
-	Count   bool    `json:"count,omitempty"` // its matches are counted; else its first group is a number
-	Of      float64 `json:"of,omitempty"`    // which number is the end; 0: its second group, or unknown
-	File    string  `json:"file,omitempty"`  // that is searched instead of the program's output
+// ProgressParser describes how to parse the progress of a step from its program's output.
+type ProgressParser struct {
+	Pattern string  `json:"pattern"`         // regular expression for one line
+	Count   bool    `json:"count,omitempty"` // count the matches; otherwise the first group is a number
+	Of      float64 `json:"of,omitempty"`    // number at the end; 0 means the second group, or unknown
+	File    string  `json:"file,omitempty"`  // searched instead of the program's output
 }
 
-// Sandbox says where a program is and what it may reach beyond the system's own folders and
-// its work directory. It is enforced on every machine that can make a sandbox.
+// Sandbox says where a program is and what it can access in addition to the system's own
+// folders and its work directory. It is enforced on every machine that can create a
+// sandbox.
 type Sandbox struct {
 	Read    []string `json:"read"`
 	Network bool     `json:"network"`
-	Image   string   `json:"image,omitempty"`   // of the container in which its programs run; "": none
-	Modules []string `json:"modules,omitempty"` // environment modules that are loaded before
-	Conda   string   `json:"conda,omitempty"`   // prefix of an environment; "": none
-	Named   []string `json:"named,omitempty"`   // by commands: files that may be read where there are any
+	Image   string   `json:"image,omitempty"`   // container image in which the programs run; "" means none
+	Modules []string `json:"modules,omitempty"` // environment modules to load first
+	Conda   string   `json:"conda,omitempty"`   // prefix of a conda environment; "" means none
+	Named   []string `json:"named,omitempty"`   // files named in commands, readable if they exist
 
-	// Required forbids to run the program on a machine that can make no sandbox.
+	// Required prohibits running the program on a machine that can't create a sandbox.
 	Required bool `json:"required,omitempty"`
 }
 
-// Image is the container image that a task has used.
+// Image is the container image used by a task.
 type Image struct {
-	Name string `json:"name"` // as the algorithm names it
+	Name string `json:"name"` // as in the algorithm
 	ID   string `json:"id"`   // digest of its content, or the ID of a file
 }
 
-// Reading is what a gauge says.
+// Reading is a result of the progress parser.
 type Reading struct {
-	Fraction float64 // 0 to 1, of the step; below 0: unknown
+	Fraction float64 // of the step, from 0 to 1; negative means unknown
 	Text     string  // such as "1200 of 5000"
 }
 
@@ -73,11 +74,11 @@ type Reading struct {
 type Progress struct {
 	Fraction float64 `json:"fraction"` // 0 to 1
 	Text     string  `json:"text,omitempty"`
-	Basis    string  `json:"basis,omitempty"` // BySteps, or "": the program's own measure
+	Basis    string  `json:"basis,omitempty"` // BySteps, or "" for the program's own measure
 }
 
-// BySteps is the basis of progress that counts steps of unknown lengths: no rate follows
-// from it.
+// BySteps is the basis of progress that counts steps of unknown length, from which no
+// rate can be derived.
 const BySteps = "steps"
 
 // Outcome says how a task ended. It is the content of outcome.json.
@@ -86,66 +87,68 @@ type Outcome struct {
 	StartedAt   time.Time `json:"startedAt"`
 	EndedAt     time.Time `json:"endedAt"`
 	Cause       Cause     `json:"cause"`
-	Step        string    `json:"step,omitempty"` // the one that failed
+	Step        string    `json:"step,omitempty"` // the step that failed
 	ExitCode    int       `json:"exitCode"`
 	Signal      string    `json:"signal,omitempty"` // such as SIGSEGV
 	Message     string    `json:"message,omitempty"`
 	CPUSeconds  float64   `json:"cpuSeconds"`  // user and system, all processes
-	MaxRSSBytes int64     `json:"maxRssBytes"` // highest sum seen, or of the largest process
+	MaxRSSBytes int64     `json:"maxRssBytes"` // highest observed sum, or the largest process
 
-	// OutputFiles and OutputBytes are the size of a finished task's output folder,
-	// to check copies against.
+	// OutputFiles and OutputBytes are the size of a completed task's output folder, used
+	// to check copies.
 	OutputFiles int   `json:"outputFiles,omitempty"`
 	OutputBytes int64 `json:"outputBytes,omitempty"`
 
-	// OverMemory is set for a task that succeeded although the kernel killed a process of it for
-	// want of memory.
+	// OverMemory is set for a task that succeeded although the kernel killed one of its
+	// processes for lack of memory.
 	OverMemory bool `json:"overMemory,omitempty"`
 
-	// Isolation is what isolated the programs from the rest of the machine:
-	// bubblewrap or a runtime of containers, cgroup, both (bubblewrap+cgroup) or none.
+	// Isolation names what isolated the programs from the rest of the machine: bubblewrap
+	// or a container runtime, cgroup, both (bubblewrap+cgroup) or none.
 	Isolation string `json:"isolation,omitempty"`
-	Image     *Image `json:"image,omitempty"` // nil: its programs are the machine's
+	Image     *Image `json:"image,omitempty"` // nil if the programs are installed on the machine
 
-	// Unsynced is the boot during which a pilot wrote this outcome and the task's output
-	// without making them durable. After another boot they may be incomplete, so the
-	// outcome says nothing then. "": they were durable before the outcome appeared.
+	// Unsynced is the boot during which a worker wrote this outcome and the task's output
+	// without making them durable. After another boot they might be incomplete, so the
+	// outcome is not valid. "" means that they were durable before the outcome appeared.
 	Unsynced string `json:"unsynced,omitempty"`
 
-	// Warnings are what the programs say makes their result doubtful.
+	// Warnings are the programs' warnings that their result is doubtful.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// ProgramVersion is what the algorithm's program said before it started; "": nothing.
+	// ProgramVersion is the version that the algorithm's program reported before it
+	// started; "" if none.
 	ProgramVersion string `json:"programVersion,omitempty"`
 }
 
-// Cause says what ended a task.
+// Cause is the reason why a task ended.
 type Cause string
 
-// The causes. Interrupted means that the machine shut down, not that the program
-// failed: the attempt counts as lost.
+// The causes. Interrupted means that the machine shut down, not that the program failed:
+// the attempt counts as lost.
 const (
-	CauseDone        Cause = "done" // every step ended well
+	CauseDone        Cause = "done" // every step succeeded
 	CauseExit        Cause = "exit"
 	CauseSignal      Cause = "signal"
 	CauseTimeout     Cause = "timeout"
 	CauseMemory      Cause = "memory"
-	CauseLimit       Cause = "limit"   // of processes or of a file's size; Message says which
-	CauseDisk        Cause = "disk"    // it wrote more than it may, or than fits; Message says which
+	CauseLimit       Cause = "limit"   // on processes or file size; Message says which
+	CauseDisk        Cause = "disk"    // it wrote more than allowed, or than fits; Message says which
 	CauseStopped     Cause = "stopped" // at a user's request
 	CauseInterrupted Cause = "interrupted"
 	CauseCannotStart Cause = "cannot_start"
-	CauseNoResult    Cause = "no_result" // a program ended well without having done its work
+	CauseNoResult    Cause = "no_result" // a program exited successfully without having done its work
 )
 
-// KilledStatus is how shells and other programs end whose child was killed.
+// KilledStatus is the exit status of shells and other programs whose child was killed.
 const KilledStatus = 128 + int(syscall.SIGKILL)
 
-// Bubblewrap is the sandbox of programs of the machine; those of images have their runtime.
+// Bubblewrap names the sandbox of programs installed on the machine; images have their
+// runtime instead.
 const Bubblewrap = "bubblewrap"
 
-// Box returns the sandbox or runtime of containers in an Isolation, "" if there was none.
-func Box(isolation string) string {
+// SandboxOf returns the sandbox or container runtime in an Isolation, or "" if there was none.
+func SandboxOf(isolation string) string {
 	switch box, _, _ := strings.Cut(isolation, "+"); box {
 	case "none", "cgroup":
 		return ""

@@ -6,30 +6,30 @@ import (
 	"unicode"
 )
 
-// What is shown at most of a text, and of a warning, in letters.
+// Limits on the characters shown of a text, and of a warning.
 const (
 	mostLetters = 200
 	mostOfOne   = 500
 )
 
-// CleanText makes a program's output fit to be shown to users: at most 200
-// letters, without control characters.
+// CleanText makes a program's output fit to be shown to users: at most 200 characters,
+// without control characters.
 func CleanText(text string) string { return clean(text, mostLetters) }
 
-// CleanWarning does so for a warning, of at most 500 letters.
+// CleanWarning is like CleanText for a warning of at most 500 characters.
 func CleanWarning(text string) string { return clean(text, mostOfOne) }
 
-// mostWarnings are kept of a task.
+// mostWarnings limits the warnings kept per task.
 const mostWarnings = 20
 
-// AddWarning adds a warning to those of a task. Repetitions are left out, and the last place
-// is for what says that there are more.
+// AddWarning adds a warning to those of a task, unless it is a repetition. The last slot
+// is for a note that there are more.
 func AddWarning(all []string, text string) []string {
 	switch {
 	case slices.Contains(all, text):
 		return all
 	case len(all) >= mostWarnings:
-		all[mostWarnings-1] = "There are more warnings than are shown here; the log has them all."
+		all[mostWarnings-1] = "More warnings were omitted; see the log for all of them."
 		return all
 	}
 	return append(all, text)

@@ -14,7 +14,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	for k := range 30 {
 		all = AddWarning(AddWarning(all, strconv.Itoa(k)), "0")
 	}
-	if len(all) != mostWarnings || all[0] != "0" || all[18] != "18" || !strings.HasPrefix(all[19], "There are more") {
+	if len(all) != mostWarnings || all[0] != "0" || all[18] != "18" || !strings.HasPrefix(all[19], "More warnings") {
 		t.Errorf("warnings %q", all)
 	}
 }

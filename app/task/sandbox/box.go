@@ -18,33 +18,33 @@ import (
 	"molrun/app/task/process"
 )
 
-// makeTimeout is for the making of a container, for which some runtimes copy the image.
+// makeTimeout limits the creation of a container, for which some runtimes copy the image.
 const makeTimeout = 10 * time.Minute
 
-// Container says in which container a step runs.
+// Container describes the container in which a step runs.
 type Container struct {
 	Runtime   container.Runtime
-	Image     string // as the runtime's command names it
+	Image     string // as named by the runtime's command
 	Dir       string // of the attempt
 	Job       string
 	Attempt   int
-	CPUs      []int // to which its processes are pinned; none: to no ones
-	Memory    int64 // of all processes; 0: no limit
-	Processes int64 // 0: no limit
+	CPUs      []int // to which its processes are pinned; empty means no pinning
+	Memory    int64 // of all processes; 0 means no limit
+	Processes int64 // 0 means no limit
 }
 
-// box makes a sandbox out of an image. The first process connects to a socket that is bound
-// into the container, and gets the program's streams through it: some runtimes pass no
-// descriptors on, or have a daemon make the container.
+// box makes a sandbox from an image. The first process connects to a socket that is
+// mounted in the container, and receives the program's streams through it: some runtimes
+// do not pass descriptors on, or have a daemon create the container.
 type box struct {
 	runtime  container.Runtime
 	name     string
 	dir      string // of the socket
-	temp     string // appears as /tmp
+	temp     string // mounted as /tmp
 	program  string // this program's file
 	read     []string
-	wide     []string          // of what is read, with something hidden below
-	covers   []container.Cover // of that
+	wide     []string          // readable paths with hidden paths below
+	covers   []container.Cover // of those hidden paths
 	listener int
 	peer     int // PID of the first process
 	stderr   *stderr
@@ -75,8 +75,8 @@ func newBox(c Config) (_ wrapper, err error) {
 	return b, nil
 }
 
-// hide makes an empty folder or file to be bound over each hidden path that would be seen, with places for what is
-// seen nevertheless.
+// hide makes an empty folder or file to mount over each hidden path that would be
+// visible, with mount points for what remains visible below it.
 func (b *box) hide(c Config) error {
 	b.wide, b.read = divide(c.Allowed.Read, c.Hide)
 	for i, hidden := range covered(c.Hide, b.wide) {
@@ -94,19 +94,20 @@ func (b *box) hide(c Config) error {
 			return err
 		}
 		b.covers = append(b.covers, container.Cover{From: from, To: hidden.path})
-		b.wide = slices.DeleteFunc(b.wide, func(path string) bool { return path == hidden.path }) // no runtime takes both
+		b.wide = slices.DeleteFunc(b.wide, func(path string) bool { return path == hidden.path }) // no runtime accepts both mounts
 	}
 	return nil
 }
 
-// makeMountPoints makes, in a folder that appears as another, what is bound below that. The runtime would make it as
-// another user, and it could not be removed, or can't make it where the folder is only read.
+// makeMountPoints creates the mount points of paths below inside, in the folder that will
+// be mounted there. The runtime would create them as another user, so that they could not
+// be removed, or would fail to create them in a read-only folder.
 func makeMountPoints(folder, inside string, paths []string) error {
 	for _, path := range paths {
 		below, found := strings.CutPrefix(path, inside+"/")
 		info, err := os.Stat(path)
 		if !found || err != nil {
-			continue // the runtime gives the better error
+			continue // the runtime returns the better error
 		}
 		if err := place.MakePoint(filepath.Join(folder, below), info.IsDir()); err != nil {
 			return err
@@ -115,8 +116,8 @@ func makeMountPoints(folder, inside string, paths []string) error {
 	return nil
 }
 
-// ownFile returns a path of this program's file: if another version has been installed under
-// its name, of a copy.
+// ownFile returns a path of this program's file, or of a copy if another version has been
+// installed under its name.
 func ownFile(dir string) (string, error) {
 	self, err := os.Stat(process.Self)
 	if err != nil {
@@ -144,7 +145,8 @@ func ownFile(dir string) (string, error) {
 
 func (b *box) socket() string { return filepath.Join(b.dir, "socket") }
 
-// listen makes the socket. It names it by a short path, because those of sockets are bounded.
+// listen creates the socket, using a short path because the length of socket paths is
+// limited.
 func (b *box) listen() error {
 	dir, err := os.Open(b.dir)
 	if err != nil {
@@ -161,7 +163,7 @@ func (b *box) listen() error {
 	return err
 }
 
-// arguments are those of the runtime.
+// arguments returns the arguments of the runtime.
 func (b *box) arguments(c Config) ([]string, error) {
 	o := container.Box{
 		Name: b.name, Image: c.Container.Image, Dir: c.Container.Dir, Job: c.Container.Job, Attempt: c.Container.Attempt,
@@ -180,11 +182,12 @@ func (b *box) arguments(c Config) ([]string, error) {
 	return b.runtime.Kind.RunArguments(o), nil
 }
 
-// podmanProcesses is to what Podman lowers its own limit of processes, and can't raise it
-// again for a container.
+// podmanProcesses is the value to which Podman lowers its own process limit, which it
+// can't raise again for a container.
 const podmanProcesses = 32 << 10
 
-// limits returns those of this process. The runtime would otherwise try to raise them.
+// limits returns the limits of this process. The runtime would otherwise try to raise
+// them.
 func limits() (openFiles, processes container.Limit, err error) {
 	var files, procs syscall.Rlimit
 	const rlimitProcesses = 6 // RLIMIT_NPROC of setrlimit(2)
@@ -192,7 +195,7 @@ func limits() (openFiles, processes container.Limit, err error) {
 	return container.Limit{Soft: files.Cur, Hard: files.Max}, container.Limit{Soft: min(procs.Cur, podmanProcesses), Hard: min(procs.Max, podmanProcesses)}, err
 }
 
-// start starts the runtime's command. Nothing about the program is in its arguments.
+// start starts the runtime's command. Its arguments reveal nothing about the program.
 func (b *box) start(c Config) (pid int, err error) {
 	args, err := b.arguments(c)
 	if err != nil {
@@ -217,15 +220,15 @@ func (b *box) start(c Config) (pid int, err error) {
 	return pid, nil
 }
 
-// connect waits for the first process, while the runtime lives and the step is wanted, and
-// sends it the program's streams.
+// connect waits for the first process while the runtime is running and the step is
+// wanted, and sends it the program's streams.
 func (b *box) connect(c Config, pid int) (*os.File, error) {
 	runtime, err := process.IDOf(pid)
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", b.runtime.Kind, err)
 	}
 	for end := time.Now().Add(makeTimeout); ; time.Sleep(killPause) {
-		over := runtime.Ended() // before the last look: it may have connected and ended
+		over := runtime.Ended() // before the last accept: it could have connected and exited
 		fd, _, err := syscall.Accept4(b.listener, syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
 		switch {
 		case err == nil:
@@ -233,11 +236,11 @@ func (b *box) connect(c Config, pid int) (*os.File, error) {
 		case !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR):
 			return nil, fmt.Errorf("wait for the container: %w", err)
 		case over:
-			return nil, fmt.Errorf("the container can't be made: %s", b.reason())
+			return nil, fmt.Errorf("cannot create the container: %s", b.reason())
 		case !c.Wanted():
-			return nil, errors.New("the step was given up before its container was made")
+			return nil, errors.New("the step was canceled before its container was created")
 		case time.Now().After(end):
-			return nil, fmt.Errorf("%s has not made the container within %s", b.runtime.Kind, makeTimeout)
+			return nil, fmt.Errorf("%s did not create the container within %s", b.runtime.Kind, makeTimeout)
 		}
 	}
 }
@@ -262,7 +265,7 @@ func (b *box) welcome(c Config, fd int) (*os.File, error) {
 	return conn, nil
 }
 
-// first identifies the process by what the kernel says of the other end of the connection.
+// first identifies the process by the kernel's credentials of the connection's peer.
 func (b *box) first(int, *os.File) (process.ID, error) {
 	if b.peer == 0 {
 		return process.ID{}, fmt.Errorf("the container is not on this machine, where %s must run it", b.runtime.Kind)
@@ -276,7 +279,7 @@ func (b *box) first(int, *os.File) (process.ID, error) {
 
 func (b *box) container() string { return b.name }
 
-func (b *box) place() *place.Place { return nil }
+func (b *box) place() *place.Mounts { return nil }
 
 func (b *box) reason() string {
 	if b.stderr != nil {
@@ -287,7 +290,7 @@ func (b *box) reason() string {
 	return string(b.runtime.Kind) + " did not say why"
 }
 
-// close removes the container itself only if the runtime's command did not get to it.
+// close removes the container itself only if the runtime's command could not.
 func (b *box) close(abandoned bool) error {
 	if b.stderr != nil {
 		b.stderr.end()

@@ -10,8 +10,8 @@ import (
 	"molrun/app/task/process"
 )
 
-// bubblewrap makes a sandbox out of the machine's own files. It passes the connection on
-// to the first process, which finds it among its descriptors.
+// bubblewrap makes a sandbox from the machine's own files. The first process inherits the
+// connection.
 type bubblewrap struct {
 	view   *view
 	conn   *os.File
@@ -27,7 +27,7 @@ func newBubblewrap(c Config, program Program) (wrapper, error) {
 }
 
 // view returns what the program sees. /tmp is a new folder each time: in that of an
-// earlier step, a program could have left links for bwrap to follow.
+// earlier step, a program could have created links for bwrap to follow.
 func (c Config) view(program Program) (*view, error) {
 	v, err := c.seen(program)
 	if err == nil {
@@ -36,7 +36,7 @@ func (c Config) view(program Program) (*view, error) {
 	return v, err
 }
 
-// seen is the view without /tmp.
+// seen returns the view without /tmp.
 func (c Config) seen(program Program) (*view, error) {
 	read, err := readable(program.Path, c.Own, c.Work, program.Env, c.Allowed.Read, namedFiles(c.Allowed.Named, c.Hide))
 	if err != nil {
@@ -48,8 +48,8 @@ func (c Config) seen(program Program) (*view, error) {
 	}, nil
 }
 
-// start starts bwrap. Nothing about the program is in bwrap's arguments or
-// environment: the first process inside gets that later.
+// start starts bwrap. Its arguments and environment reveal nothing about the program: the
+// first process inside receives that later.
 func (b *bubblewrap) start(c Config) (pid int, err error) {
 	d := openDescriptors(c.Stdin)
 	defer d.close()
@@ -73,7 +73,7 @@ func (b *bubblewrap) connect(Config, int) (*os.File, error) { return b.conn, nil
 
 func (b *bubblewrap) first(pid int, _ *os.File) (process.ID, error) { return childOf(pid) }
 
-// childOf finds the only child of bwrap.
+// childOf returns the only child of bwrap.
 func childOf(pid int) (process.ID, error) {
 	children := process.Children(pid)
 	if len(children) == 0 {
@@ -88,11 +88,11 @@ func childOf(pid int) (process.ID, error) {
 
 func (b *bubblewrap) container() string { return "" }
 
-func (b *bubblewrap) place() *place.Place { return nil }
+func (b *bubblewrap) place() *place.Mounts { return nil }
 
 func (b *bubblewrap) reason() string { return reason(b.stderr) }
 
-// reason is what bwrap has said.
+// reason returns bwrap's error message.
 func reason(stderr *stderr) string {
 	if line := firstLine(stderr.beginning()); line != "" {
 		return line

@@ -16,11 +16,11 @@ const (
 	longestFirstLine = 256
 )
 
-// chain returns the files that starting a program takes: itself, what symbolic links lead
-// to, and the interpreter that its first line names, with the same of that.
+// chain returns the files needed to start a program: the program itself, the targets of
+// symbolic links, and the interpreter named in its first line, with the same for that.
 func chain(program string, env []string, work string) (files []string) {
 	for range mostInterpreters {
-		if isBelow(program, work) { // users write there
+		if isBelow(program, work) { // users can write there
 			break
 		}
 		files = append(files, links(program)...)
@@ -31,7 +31,7 @@ func chain(program string, env []string, work string) (files []string) {
 	return files
 }
 
-// links returns the file and all that symbolic links on the way to it name.
+// links returns the path and the targets of all symbolic links on the way to the file.
 func links(path string) (files []string) {
 	for range mostLinks {
 		files = append(files, path)
@@ -45,12 +45,12 @@ func links(path string) (files []string) {
 		path = target
 	}
 	if at, err := filepath.EvalSymlinks(files[0]); err == nil && at != files[len(files)-1] {
-		files = append(files, at) // a folder is a link
+		files = append(files, at) // a folder on the way is a link
 	}
 	return files
 }
 
-// interpreter returns the program that a script's first line names, "" if there is none.
+// interpreter returns the program named in a script's first line, or "" if there is none.
 func interpreter(script string, env []string) string {
 	f, err := os.Open(script)
 	if err != nil {
@@ -60,7 +60,7 @@ func interpreter(script string, env []string) string {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	line, _ := io.ReadAll(io.LimitReader(f, longestFirstLine)) // a short one is no script
+	line, _ := io.ReadAll(io.LimitReader(f, longestFirstLine)) // a short file is not a script
 	line, _, _ = bytes.Cut(line, []byte("\n"))
 	text, found := strings.CutPrefix(string(line), "#!")
 	words := strings.Fields(text)

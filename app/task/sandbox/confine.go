@@ -12,26 +12,26 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// scratchBytes is what a confined program may write to its folder, and to /tmp.
+// scratchBytes limits what a confined program can write to its folder and to /tmp.
 const scratchBytes = 64 << 20
 
 // Confinement says how to confine a command.
 type Confinement struct {
 	Bubblewrap string // path of bwrap
-	Sized      bool   // it can limit the size of memory, see Probe
+	Sized      bool   // it can limit the size of memory; see Probe
 	Allowed    protocol.Sandbox
-	Files      []string // to be read
-	Hide       []string // of what programs see otherwise
+	Files      []string // to make readable
+	Hide       []string // paths that would otherwise be visible
 
-	MemoryBytes int64 // of each process; 0: no limit
+	MemoryBytes int64 // of each process; 0 means no limit
 }
 
-// Confine makes a command that has not started yet run in a sandbox like that of
-// a task. The command sees the system's programs, what the algorithm lists and
-// the given files. It reaches no other machine unless the algorithm asks for
-// that, writes only to its folder (Dir), which is empty, and /tmp, and makes no system
-// call that tasks may not make. Killing bwrap kills everything inside. Call done when the command has ended, or will
-// not start.
+// Confine makes a command that has not yet started run in a sandbox like that of a task.
+// The command sees the system's programs, what the algorithm lists and the given files.
+// It has no network access unless the algorithm requests it, can write only to its folder
+// (Dir), which is empty, and /tmp, and can't make the system calls that are denied to
+// tasks. Killing bwrap kills everything inside. The caller must call done when the
+// command has exited, or if it will not start.
 func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 	path, err := process.LookUp(c.Args, c.Env, c.Dir)
 	if err != nil {
@@ -51,7 +51,7 @@ func Confine(c *exec.Cmd, o Confinement) (done func(), err error) {
 		remove = func() { os.RemoveAll(v.temp) }
 	}
 	d.names(v)
-	fd := 3 + len(c.ExtraFiles) // ExtraFiles begin at descriptor 3
+	fd := 3 + len(c.ExtraFiles) // ExtraFiles start at descriptor 3
 	arguments := v.arguments(fd)
 	if process.CanDenyCalls() {
 		arguments = append(arguments, "--seccomp", strconv.Itoa(fd+len(d.files)))

@@ -42,7 +42,7 @@ func confinement(t *testing.T) Confinement {
 	return Confinement{Bubblewrap: bwrap, Sized: sized}
 }
 
-// inside runs a script that must succeed.
+// inside runs a script, which must succeed.
 func inside(t *testing.T, o Confinement, script string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-c", script)
@@ -57,8 +57,8 @@ func inside(t *testing.T, o Confinement, script string) string {
 	return string(out)
 }
 
-// confined runs a script like a validator. It returns the script's output and the
-// files that it left in its directory.
+// confined runs a script as if it were a validator. It returns the script's output and
+// the files left in its directory.
 func confined(t *testing.T, o Confinement, script string) (out string, left []os.DirEntry, err error) {
 	t.Helper()
 	parent := t.TempDir()
@@ -73,7 +73,7 @@ func confined(t *testing.T, o Confinement, script string) (out string, left []os
 	all, listErr := os.ReadDir(parent)
 	must.OK(t, listErr)
 	if len(all) != 1 {
-		t.Errorf("left outside its directory: %v", all)
+		t.Errorf("files outside its directory: %v", all)
 	}
 	left, listErr = os.ReadDir(dir)
 	must.OK(t, listErr)
@@ -106,7 +106,7 @@ func TestConfinedProgramReadsItsFilesAndWritesToItsDirectory(t *testing.T) {
 func TestConfinedProgramHasLimitedScratchSpace(t *testing.T) {
 	o := confinement(t)
 	if !o.Sized {
-		t.Skip("skipped: this bubblewrap can't limit the size of memory")
+		t.Skip("this bubblewrap can't limit the size of memory")
 	}
 	out, _, err := confined(t, o, `head -c 50000000 /dev/zero > "$HOME/a" && ! head -c 50000000 /dev/zero > "$HOME/b"`)
 	if err != nil || !strings.Contains(out, "No space left") {
@@ -141,9 +141,9 @@ func TestConfinedProgramKeepsTheDescriptorsThatItWasGiven(t *testing.T) {
 
 func TestConfinedProgramMakesNoCallThatTasksMayNotMake(t *testing.T) {
 	if !process.CanDenyCalls() {
-		must.Skip(t, "the kernel has no filters of system calls")
+		must.Skip(t, "the kernel does not support system call filters")
 	}
-	// Without the filter, --disable-userns gives another error.
+	// Without the filter, --disable-userns causes a different error.
 	if out, _, err := confined(t, confinement(t), "unshare --user true"); err == nil || !strings.Contains(out, "Operation not permitted") {
 		t.Errorf("%q, %v; want no user namespace", out, err)
 	}

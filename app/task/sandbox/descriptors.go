@@ -9,28 +9,28 @@ import (
 	"molrun/app/task/process"
 )
 
-// descriptors collects what bwrap and Init inherit: 0 to 2, then the
-// connection, this program, and what is added. It keeps the first error.
+// descriptors collects the files that bwrap and Init inherit: 0 to 2, then the
+// connection, this program, and added files. It keeps the first error.
 type descriptors struct {
 	err        error
-	files      []*os.File // from 3 on
+	files      []*os.File // from descriptor 3
 	stdin      *os.File   // of the program
 	conn       *os.File   // this process's end of the connection
 	inside     *os.File   // the other end
-	stderrPipe *os.File   // 1 and 2
+	stderrPipe *os.File   // for descriptors 1 and 2
 	stderr     *stderr
-	opened     []*os.File // to be closed in this process in any case
+	opened     []*os.File // to be closed in this process in every case
 }
 
-// openDescriptors opens the connection and this program, which runs as Init. Without
-// stdin, the program finds nothing to read.
+// openDescriptors opens the connection and this program, which runs as Init. If stdin is
+// nil, the program has no input.
 func openDescriptors(stdin *os.File) *descriptors {
 	d := openConnection(stdin)
 	d.addFiles(d.inside, d.open(process.Self))
 	return d
 }
 
-// openConnection opens the connection alone.
+// openConnection opens only the connection.
 func openConnection(stdin *os.File) *descriptors {
 	d := &descriptors{stdin: stdin}
 	if stdin == nil {
@@ -68,8 +68,8 @@ func (d *descriptors) connect() {
 	d.opened = append(d.opened, d.inside)
 }
 
-// names adds /etc/passwd and /etc/group for the sandbox, and /etc/hosts if it has no
-// network but its own.
+// names adds /etc/passwd and /etc/group for the sandbox, and /etc/hosts if it has only a
+// loopback network.
 func (d *descriptors) names(v *view) {
 	users, groups := accounts()
 	d.addText(users)
@@ -79,7 +79,8 @@ func (d *descriptors) names(v *view) {
 	}
 }
 
-// accounts returns /etc/passwd and /etc/group: the user of this process, root and nobody.
+// accounts returns /etc/passwd and /etc/group with the user of this process, root and
+// nobody.
 func accounts() (users, groups string) {
 	uid, gid := os.Getuid(), os.Getgid()
 	users = "root:x:0:0:root:/:/bin/sh\n" + "nobody:x:65534:65534:nobody:/:/bin/sh\n"
@@ -93,7 +94,7 @@ func accounts() (users, groups string) {
 	return users, groups
 }
 
-// hosts returns /etc/hosts of a sandbox without a network but its own.
+// hosts returns /etc/hosts for a sandbox with only a loopback network.
 func hosts() string {
 	text := "127.0.0.1 localhost\n::1 localhost\n"
 	if name, err := os.Hostname(); err == nil && name != "localhost" {
@@ -126,7 +127,7 @@ func (d *descriptors) captureStderr() {
 	d.stderr = captureStderr(r)
 }
 
-// fds returns the descriptors in their order.
+// fds returns the descriptors in order.
 func (d *descriptors) fds() []uintptr {
 	fds := []uintptr{d.stdin.Fd(), d.stderrPipe.Fd(), d.stderrPipe.Fd()}
 	for _, f := range d.files {
@@ -135,7 +136,7 @@ func (d *descriptors) fds() []uintptr {
 	return fds
 }
 
-// release returns what close is to leave open.
+// release returns what close must leave open.
 func (d *descriptors) release() (conn *os.File, err *stderr) {
 	conn, err = d.conn, d.stderr
 	d.conn, d.stderr = nil, nil
@@ -144,7 +145,7 @@ func (d *descriptors) release() (conn *os.File, err *stderr) {
 
 func (d *descriptors) close() {
 	for _, f := range d.opened {
-		f.Close() // pipes and files only read: nothing can be lost
+		f.Close() // only read, so nothing can be lost
 	}
 	if d.conn != nil {
 		d.conn.Close()

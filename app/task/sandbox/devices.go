@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// sharedDevices are what every program on a GPU needs, whichever GPU it is.
+// sharedDevices are needed by every GPU program, whichever GPU it uses.
 var sharedDevices = []string{
 	"dev/nvidiactl", "dev/nvidia-uvm", "dev/nvidia-uvm-tools", "dev/nvidia-modeset", "dev/nvidia-caps",
 	"dev/kfd", "dev/dri",
 }
 
-// cards returns the cards of the GPUs.
+// cards returns the physical cards of the GPUs.
 func (c Config) cards() []string {
 	if c.Cards != nil {
 		return c.Cards
@@ -22,11 +22,11 @@ func (c Config) cards() []string {
 	return c.GPUs
 }
 
-// gpuDevices returns the device files of the granted GPUs below root, which is /
-// except in tests. If the GPUs are not named by UUID, or the driver does not say
-// which device a UUID is, it gives those of all GPUs, and programs have only
-// CUDA_VISIBLE_DEVICES to know which are theirs. Those of instances (MIG) are their card's
-// and, in nvidia-caps, those of every instance.
+// gpuDevices returns the device files of the granted GPUs below root, which is / except
+// in tests. If the GPUs are not named by UUID, or the driver does not report the device
+// of a UUID, it returns the devices of all GPUs, and only CUDA_VISIBLE_DEVICES restricts
+// programs to theirs. The devices of MIG instances are those of their card and, in
+// nvidia-caps, those of every instance.
 func gpuDevices(root string, gpus []string) []string {
 	if len(gpus) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func gpuDevices(root string, gpus []string) []string {
 	}
 	all, err := filepath.Glob(filepath.Join(root, "dev/nvidia[0-9]*"))
 	if err != nil {
-		return found // never: the pattern is valid
+		return found // unreachable: the pattern is valid
 	}
 	if granted := deviceNames(root, gpus); granted != nil {
 		all = slices.DeleteFunc(all, func(path string) bool { return !slices.Contains(granted, filepath.Base(path)) })
@@ -47,7 +47,7 @@ func gpuDevices(root string, gpus []string) []string {
 	return append(found, all...)
 }
 
-// deviceNames returns the names of the GPUs' devices, nil if one is unknown.
+// deviceNames returns the names of the GPUs' devices, or nil if one is unknown.
 func deviceNames(root string, gpus []string) []string {
 	minors := deviceMinors(root)
 	var names []string
@@ -66,7 +66,7 @@ func deviceMinors(root string) map[string]string {
 	minors := map[string]string{}
 	files, err := filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*/information"))
 	if err != nil {
-		return minors // never: the pattern is valid
+		return minors // unreachable: the pattern is valid
 	}
 	for _, file := range files {
 		fields := readFields(file)

@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// The driver's files stand in for GPUs.
+// The test fakes the driver's files.
 func TestOnlyGrantedGPUsAreInTheSandbox(t *testing.T) {
 	root := t.TempDir()
 	put := func(path, text string) { must.Write(t, filepath.Join(root, path), text) }

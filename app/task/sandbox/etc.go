@@ -8,23 +8,25 @@ import (
 	"strings"
 )
 
-// etc is the machine's settings, of which programs see what they need to compute.
+// etc holds the machine's configuration, of which programs see only what they need to
+// compute.
 const etc = "/etc"
 
-// shownOfEtc are patterns of the entries of /etc that are visible in the sandbox. None describes other services or
-// people; algorithms list what else they need. Users, groups and hosts are generated, see descriptors.names.
-var shownOfEtc = []string{
-	// The dynamic linker, the C library, and what scripts ask about the system.
+// visibleEtc are patterns of the entries of /etc that are visible in the sandbox. None
+// describes other services or people; algorithms list what else they need. Users, groups
+// and hosts are generated; see descriptors.names.
+var visibleEtc = []string{
+	// The dynamic linker, the C library, and information about the system for scripts.
 	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-*", "alternatives", "nsswitch.conf", "host.conf", "gai.conf",
 	"protocols", "services", "localtime", "timezone", "locale.conf", "mtab", "*-release", "debian_version",
-	// Shells of a login.
+	// Login shells.
 	"profile", "profile.d", "bashrc", "bash.bashrc", "csh.cshrc", "csh.login",
-	// Certificates and what is accepted of them.
+	// Certificates and TLS settings.
 	"ssl/certs", "ssl/cert.pem", "ssl/ca-bundle.pem", "ssl/openssl.cnf", "ca-certificates",
 	"pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "pki/java", "crypto-policies",
 	// Languages.
 	"R", "java*", ".java", "matplotlibrc", "octave*", "julia", "perl", "python*", "xml",
-	// GPUs, pictures and documents.
+	// GPUs, images and documents.
 	"OpenCL", "glvnd", "nvidia", "vulkan", "cufile.json", "drirc", "fonts", "pango", "gtk-*", "ghostscript",
 	"papersize", "paperspecs", "texmf", "GraphicsMagick*", "ImageMagick*", "chromium*",
 	"grace", "povray", "magic", "magic.mime", "mime.types",
@@ -34,20 +36,21 @@ var shownOfEtc = []string{
 	"nwchem*",
 }
 
-// showsOfEtc reports whether programs see what is at a path below /etc.
-func showsOfEtc(at string) bool {
+// isVisibleInEtc reports whether programs see a path below /etc.
+func isVisibleInEtc(at string) bool {
 	parts := strings.Split(strings.TrimPrefix(at, etc+"/"), "/")
-	return slices.ContainsFunc(shownOfEtc, func(pattern string) bool {
+	return slices.ContainsFunc(visibleEtc, func(pattern string) bool {
 		levels := min(strings.Count(pattern, "/")+1, len(parts))
-		matches, _ := path.Match(pattern, strings.Join(parts[:levels], "/")) // a test reads the patterns
+		matches, _ := path.Match(pattern, strings.Join(parts[:levels], "/")) // a test checks the patterns
 		return matches
 	})
 }
 
-// settings are bwrap's arguments that let in what programs see of a folder, which is /etc except in tests. An entry
-// that leads to what they see anyway stays a symbolic link: its target says which time zone it is, for one.
-func settings(dir string, read []string) (a []string) {
-	for _, name := range shown(dir) {
+// etcArguments returns bwrap's arguments that make entries of a folder visible, which is /etc
+// except in tests. A symbolic link to something that is visible anyway stays a link,
+// because its target has a meaning, such as the time zone.
+func etcArguments(dir string, read []string) (a []string) {
+	for _, name := range matchingEntries(dir) {
 		from, to := filepath.Join(dir, name), filepath.Join(etc, name)
 		info, err := os.Stat(from)
 		if err != nil || !isPublic(info) {
@@ -62,10 +65,10 @@ func settings(dir string, read []string) (a []string) {
 	return a
 }
 
-// shown returns the names that the list means for a folder, whether they are there or not.
-func shown(dir string) (names []string) {
-	entries, _ := os.ReadDir(dir) // what can't be read stays outside
-	for _, pattern := range shownOfEtc {
+// matchingEntries returns the names in a folder that match the list, whether they exist or not.
+func matchingEntries(dir string) (names []string) {
+	entries, _ := os.ReadDir(dir) // unreadable entries stay hidden
+	for _, pattern := range visibleEtc {
 		if !strings.Contains(pattern, "*") {
 			names = append(names, pattern)
 			continue
@@ -79,18 +82,18 @@ func shown(dir string) (names []string) {
 	return names
 }
 
-// keptLink returns the target of a link that stays one inside: it leads to what programs see, and nothing at or below
-// its path is let in by itself.
+// keptLink returns the target of a link that stays one inside: it leads to something
+// visible, and nothing at or below its path is made visible separately.
 func keptLink(from, to string, read []string) (target string, ok bool) {
 	target, err := os.Readlink(from)
 	replaced := slices.ContainsFunc(read, func(p string) bool { return isBelow(p, to) })
 	return target, err == nil && !replaced && leadsInside(to, target)
 }
 
-// leadsInside reports whether programs see what a symbolic link names.
+// leadsInside reports whether programs see the target of a symbolic link.
 func leadsInside(link, target string) bool {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(link), target)
 	}
-	return Shows(target) || isBelow(target, "/proc")
+	return IsVisible(target) || isBelow(target, "/proc")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestPatternsAreValid(t *testing.T) {
-	for _, pattern := range slices.Concat(shownOfEtc, secretNames) {
+	for _, pattern := range slices.Concat(visibleEtc, secretNames) {
 		if _, err := path.Match(pattern, "name"); err != nil {
 			t.Errorf("%s: %v", pattern, err)
 		}
@@ -39,7 +39,7 @@ func TestOnlySettingsForProgramsAreSeen(t *testing.T) {
 	}
 	look := func(read ...string) string {
 		var all []string
-		for a := settings(dir, read); len(a) > 0; a = a[3:] {
+		for a := etcArguments(dir, read); len(a) > 0; a = a[3:] {
 			from := strings.TrimPrefix(a[1], dir+"/")
 			if a[0] == "--symlink" {
 				from = "to " + from
@@ -67,13 +67,13 @@ func TestShowsFollowsTheListOfSettings(t *testing.T) {
 		"/etc/pam.d": false, "/etc/ssl": false, "/etc/ssl/private": false, "/etc/ssl/certsx": false, "/etc/fontsx": false,
 		"/etc/passwd": false, "/usr/bin/env": true, "/opt/tool": true, "/home": false, "/etcetera": false,
 	} {
-		if Shows(path) != want {
+		if IsVisible(path) != want {
 			t.Errorf("%s: %v", path, !want)
 		}
 	}
 }
 
-// TestEtcHoldsWhatIsListedAlone looks at this machine's own /etc.
+// TestEtcHoldsWhatIsListedAlone checks this machine's own /etc.
 func TestEtcHoldsWhatIsListedAlone(t *testing.T) {
 	o := confinement(t)
 	for _, network := range []bool{false, true} {
@@ -85,8 +85,8 @@ func TestEtcHoldsWhatIsListedAlone(t *testing.T) {
 		const list = "ls -d /etc/* /etc/.[!.]* /etc/ssl/* /etc/pki/* /etc/pki/tls/* 2>/dev/null; true"
 		for at := range strings.Lines(inside(t, o, list)) {
 			at = strings.TrimSuffix(at, "\n")
-			if !Shows(at) && !slices.Contains(append(made, "/etc/ssl", "/etc/pki", "/etc/pki/tls"), at) {
-				t.Errorf("network %v: %s is seen", network, at)
+			if !IsVisible(at) && !slices.Contains(append(made, "/etc/ssl", "/etc/pki", "/etc/pki/tls"), at) {
+				t.Errorf("network %v: %s is visible", network, at)
 			}
 		}
 		inside(t, o, "ls /etc/nsswitch.conf /etc/ld.so.cache "+strings.Join(made, " "))
@@ -103,14 +103,15 @@ func TestHiddenSettingsStayHidden(t *testing.T) {
 	must.Equal(t, "what is seen", inside(t, o, look), "/etc/alternatives:\n\n/etc/fonts/conf.d:\n/etc/fonts/fonts.conf\n")
 }
 
-// TestWhatIsListedInEtcIsSeen lists what programs do not see otherwise, and what they do.
+// TestWhatIsListedInEtcIsSeen lists entries that are otherwise hidden, and entries that
+// are visible anyway.
 func TestWhatIsListedInEtcIsSeen(t *testing.T) {
 	o := confinement(t)
 	for listed, text := range map[string]string{"/etc/pam.d/other": "pam", "/etc/host.conf": "multi", "/etc/localtime": "TZif"} {
 		o.Allowed.Read = []string{listed}
 		out := inside(t, o, "cat "+listed+"; ls -d /etc/nsswitch.conf /etc/shadow /etc/pam.d/login 2>/dev/null; true")
 		if !strings.Contains(out, text) || !strings.HasSuffix(out, "/etc/nsswitch.conf\n") {
-			t.Errorf("%s is listed, and seen is %s", listed, out)
+			t.Errorf("%s is listed, but the program sees %s", listed, out)
 		}
 	}
 }

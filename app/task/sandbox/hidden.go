@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// cover is a path at which something hidden would be seen.
+// cover is a path at which something hidden would be visible.
 type cover struct {
 	path   string
-	folder bool // else a file
+	folder bool // otherwise a file
 }
 
-// covered returns where the hidden paths are below what is seen, each once, without what a hidden folder holds.
+// covered returns the hidden paths below visible ones, each once, without those inside
+// another hidden folder.
 func covered(hidden, seen []string) (all []cover) {
 	paths := make([]string, len(hidden))
 	for i, h := range hidden {
@@ -38,8 +39,8 @@ func covered(hidden, seen []string) (all []cover) {
 	return all
 }
 
-// masks are bwrap's arguments that cover the hidden paths below what is seen, and the folders that
-// this makes.
+// masks returns bwrap's arguments that cover the hidden paths below visible ones, and the
+// folders that this creates.
 func masks(hidden, seen []string) (a, folders []string) {
 	for _, c := range covered(hidden, seen) {
 		if c.folder {
@@ -52,7 +53,7 @@ func masks(hidden, seen []string) (a, folders []string) {
 	return a, folders
 }
 
-// divide returns the paths below which, or at which, something hidden is, and the others.
+// divide separates the paths at or below which something is hidden from the others.
 func divide(paths, hidden []string) (wide, narrow []string) {
 	for _, path := range paths {
 		if hidesBelow(path, hidden) {
@@ -64,19 +65,20 @@ func divide(paths, hidden []string) (wide, narrow []string) {
 	return wide, narrow
 }
 
-// hidesBelow reports whether something hidden is below path, or is it.
+// hidesBelow reports whether something is hidden at or below path.
 func hidesBelow(path string, hidden []string) bool {
 	at := resolved(path)
 	return slices.ContainsFunc(hidden, func(h string) bool { return isBelow(resolved(h), at) })
 }
 
-// isHidden reports whether a path is hidden, or below what is.
+// isHidden reports whether a path is at or below a hidden one.
 func isHidden(path string, hidden []string) bool {
 	at := resolved(path)
 	return slices.ContainsFunc(hidden, func(h string) bool { return isBelow(at, resolved(h)) })
 }
 
-// resolved returns the path without symbolic links, as far as it exists.
+// resolved returns the path with symbolic links resolved, or just cleaned if it does not
+// exist.
 func resolved(path string) string {
 	if at, err := filepath.EvalSymlinks(path); err == nil {
 		return at

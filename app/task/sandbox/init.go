@@ -15,26 +15,26 @@ import (
 	"molrun/app/task/process"
 )
 
-// The descriptors of the first process in a sandbox, beside 0 to 2.
+// The descriptors of the first process in a sandbox, in addition to 0 to 2.
 const (
 	connFD    = 3 // to the process outside
-	programFD = 4 // this program's file (process.Self), which may have no path inside
+	programFD = 4 // this program's file (process.Self), which might have no path inside
 	stdoutFD  = 5 // the step's standard output
 	stderrFD  = 6
-	namesFD   = 7 // /etc/passwd, which bwrap reads and closes; then /etc/group, and perhaps /etc/hosts
+	namesFD   = 7 // /etc/passwd, which bwrap reads and closes; then /etc/group, and possibly /etc/hosts
 )
 
-// command is what the process outside sends: first which program to run, then
-// what to signal. When it closes the connection, everything inside ends.
+// command is a message from the process outside: first the program to run, then signals
+// to send. When it closes the connection, everything inside exits.
 type command struct {
 	Run    *Program       `json:"run,omitempty"`
-	Place  *place.Place   `json:"place,omitempty"` // of the program in a shared sandbox
+	Place  *place.Mounts  `json:"place,omitempty"` // of a program in a shared sandbox
 	Signal syscall.Signal `json:"signal,omitempty"`
-	All    bool           `json:"all,omitempty"` // all processes, else the program's group
+	All    bool           `json:"all,omitempty"` // all processes; otherwise the program's group
 }
 
-// event is what the first process inside reports: that it is ready, that it
-// started the program or could not, and how the program ended.
+// event is a message from the first process inside: it is ready, it started the program
+// or could not, or the program has exited.
 type event struct {
 	Ready        bool                `json:"ready,omitempty"`
 	Started      bool                `json:"started,omitempty"`
@@ -44,11 +44,11 @@ type event struct {
 	Over         *Usage              `json:"over,omitempty"` // all processes of a step in a shared sandbox have exited
 }
 
-// Init is the whole life of the first process in a sandbox (PID 1). In a container it
-// connects to the socket; "" has bwrap pass the connection on. It starts
-// the program, reaps orphans, passes signals on and reports exactly how the
-// program ended: bwrap by itself does not distinguish a signal from an exit code above
-// 128. It decides nothing. When it ends, the kernel kills all that is left.
+// Init is the entire life of the first process in a sandbox (PID 1). In a container it
+// connects to the socket; if socket is "", bwrap passes the connection on. It starts the
+// program, reaps orphans, forwards signals and reports exactly how the program ended:
+// bwrap itself does not distinguish a signal from an exit code above 128. It makes no
+// decisions. When it exits, the kernel kills all remaining processes.
 func Init(socket string) error {
 	p, err := newInitProcess()
 	if err != nil {
@@ -75,9 +75,10 @@ func closeOnExec() {
 	}
 }
 
-// InitShared is the whole life of the first process in a shared sandbox. On the connection it gets
-// another one for each step, with the program's streams, and perhaps its cgroup. It is for
-// that step then as Init is, until all its processes have exited.
+// InitShared is the entire life of the first process in a shared sandbox. For each step,
+// it receives a separate connection over the first one, with the program's streams and
+// possibly its cgroup. It then acts like Init for that step until all its processes have
+// exited.
 func InitShared() error {
 	p, err := newInitProcess()
 	if err != nil {
@@ -85,7 +86,7 @@ func InitShared() error {
 	}
 	closeOnExec()
 	control := os.NewFile(connFD, "connection")
-	defer control.Close() // and not before
+	defer control.Close() // not earlier
 	if err := json.NewEncoder(control).Encode(event{Ready: true}); err != nil {
 		return err
 	}
@@ -100,14 +101,14 @@ func InitShared() error {
 	}
 }
 
-// newInitProcess makes this process fit to be the first one in a sandbox.
+// newInitProcess prepares this process to be the first one in a sandbox.
 func newInitProcess() (*initProcess, error) {
-	process.PreferOOMKill(os.Getpid()) // which all programs inherit
+	process.PreferOOMKill(os.Getpid()) // inherited by all programs
 	if err := refuseTracing(); err != nil {
 		return nil, err
 	}
-	// A program may signal every process that it can. That must not end this
-	// one, and with it the sandbox.
+	// A program can send signals to every process that it has access to. They must not
+	// end this process, and with it the sandbox.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGPIPE, syscall.SIGTSTP)
@@ -116,11 +117,11 @@ func newInitProcess() (*initProcess, error) {
 	return p, nil
 }
 
-// refuseTracing keeps the programs inside, which run as the same user, from tracing this process and reading its
-// memory: it has the connection to the process outside.
+// refuseTracing prevents the programs inside, which run as the same user, from tracing
+// this process and reading its memory: it has the connection to the process outside.
 func refuseTracing() error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0); errno != 0 {
-		return fmt.Errorf("refuse to be traced: %w", errno)
+		return fmt.Errorf("disable tracing: %w", errno)
 	}
 	return nil
 }
@@ -138,15 +139,16 @@ func receive(socket string) ([]int, error) {
 	}
 	streams, err := receiveFiles(conn)
 	if err == nil && len(streams) != 3 {
-		err = fmt.Errorf("%d streams were sent", len(streams))
+		err = fmt.Errorf("received %d streams", len(streams))
 	}
 	return append([]int{conn}, streams...), err
 }
 
-// mostFiles is how many are sent at once.
+// mostFiles is the maximum number of files sent at once.
 const mostFiles = 5
 
-// receiveFiles receives what was sent with one byte; nothing if the other end is closed.
+// receiveFiles receives descriptors sent with one byte, or none if the other end is
+// closed.
 func receiveFiles(conn int) ([]int, error) {
 	var one [1]byte
 	rights := make([]byte, syscall.CmsgSpace(mostFiles*4))
@@ -159,7 +161,7 @@ func receiveFiles(conn int) ([]int, error) {
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(err, errors.New("no files were sent"))
+		return nil, errors.Join(err, errors.New("received no files"))
 	}
 	return syscall.ParseUnixRights(&messages[0])
 }
@@ -169,19 +171,20 @@ type initProcess struct {
 	children chan os.Signal
 	commands chan command // closed when the process outside has exited
 	events   *json.Encoder
-	streams  [3]int // of the program: standard input, output and error
-	cgroup   int    // of the program in a shared sandbox; 0: none
+	streams  [3]int // standard input, output and error of the program
+	cgroup   int    // of a program in a shared sandbox; 0 means none
 	leader   int    // the program
 	ended    bool
-	used     Usage // by processes that have ended
+	used     Usage // by processes that have exited
 }
 
-// connect has this process take commands from a connection, and keep the program's streams.
+// connect makes this process receive commands from a connection, and stores the program's
+// streams.
 func (p *initProcess) connect(fds []int) *os.File {
-	syscall.SetNonblock(fds[0], true) // so that closing it ends a read
+	syscall.SetNonblock(fds[0], true) // so that closing it interrupts a read
 	conn := os.NewFile(uintptr(fds[0]), "connection")
 	p.streams, p.events, p.commands = [3]int(fds[1:]), json.NewEncoder(conn), make(chan command)
-	go listen(conn, p.commands) // ends with the connection, or this process
+	go listen(conn, p.commands) // returns when the connection or this process ends
 	return conn
 }
 
@@ -199,7 +202,7 @@ func listen(conn *os.File, commands chan<- command) {
 // serveSlot runs one program of a shared sandbox.
 func (p *initProcess) serveSlot(fds []int) error {
 	if len(fds) < mostFiles-1 {
-		return fmt.Errorf("%d files were sent", len(fds))
+		return fmt.Errorf("received %d files", len(fds))
 	}
 	p.leader, p.ended, p.used, p.cgroup = 0, false, Usage{}, 0
 	if len(fds) == mostFiles {
@@ -217,7 +220,7 @@ func (p *initProcess) serveSlot(fds []int) error {
 	return p.events.Encode(event{Over: &p.used})
 }
 
-// disconnect ends the connection of a step that is over, and what reads from it.
+// disconnect closes the connection of a completed step and waits for its reader.
 func (p *initProcess) disconnect(conn *os.File) {
 	conn.Close()
 	for range p.commands { //nolint:revive // what came too late
@@ -232,7 +235,7 @@ func (p *initProcess) disconnect(conn *os.File) {
 func (p *initProcess) run() error {
 	first, ok := <-p.commands
 	if !ok {
-		return nil // this was only a probe
+		return nil // this was only a self-test
 	}
 	if first.Run == nil {
 		return errors.New("the first command names no program")
@@ -240,7 +243,7 @@ func (p *initProcess) run() error {
 	if err := p.start(first.Run, first.Place); errors.Is(err, place.ErrIncompatible) {
 		return p.events.Encode(event{Incompatible: strings.TrimPrefix(err.Error(), place.ErrIncompatible.Error()+": ")})
 	} else if err != nil {
-		return p.events.Encode(event{Fault: faultOf(err)})
+		return p.events.Encode(event{Fault: errnoOf(err)})
 	}
 	if err := p.events.Encode(event{Started: true}); err != nil {
 		return err
@@ -250,7 +253,7 @@ func (p *initProcess) run() error {
 		case <-p.children:
 		case c, ok := <-p.commands:
 			if !ok {
-				return errors.New("the process that runs the task is gone")
+				return errors.New("the process that runs the task has exited")
 			}
 			p.signal(c)
 		}
@@ -258,15 +261,15 @@ func (p *initProcess) run() error {
 	return nil
 }
 
-func faultOf(err error) syscall.Errno {
+func errnoOf(err error) syscall.Errno {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
 	}
 	return syscall.EIO
 }
 
-// start starts the program, with the limits that it and its children get.
-func (p *initProcess) start(program *Program, at *place.Place) (err error) {
+// start starts the program, with the limits that it and its children inherit.
+func (p *initProcess) start(program *Program, at *place.Mounts) (err error) {
 	if err := process.Limit(program.Processes, program.FileBytes); err != nil {
 		return err
 	}
@@ -294,18 +297,18 @@ func (p *initProcess) start(program *Program, at *place.Place) (err error) {
 		p.leader, err = forkExec(path, program.Argv, attr)
 	}
 	for i := 1; i < len(p.streams); i++ {
-		syscall.Close(p.streams[i]) // the log ends when its last writer does
+		syscall.Close(p.streams[i]) // the log ends when its last writer closes it
 		p.streams[i] = -1
 	}
 	return err
 }
 
-// forkExec starts a program that may not make every system call.
+// forkExec starts a program with the system call filter.
 func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // for good: the thread ends with this function
+		runtime.LockOSThread() // never unlocked: the thread exits with this function
 		if err = process.DenyCalls(false); err == nil {
 			pid, err = syscall.ForkExec(path, argv, attr)
 		}
@@ -314,7 +317,7 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err 
 	return pid, err
 }
 
-// complete returns the environment of an image, in which own variables replace others.
+// complete returns the environment of an image with variables replaced by those of own.
 func complete(image, own []string) []string {
 	env := slices.Clone(own)
 	for _, entry := range image {
@@ -326,7 +329,7 @@ func complete(image, own []string) []string {
 	return env
 }
 
-// signal ignores failure: the processes may have ended.
+// signal ignores failure, because the processes might have exited.
 func (p *initProcess) signal(c command) {
 	pid := -p.leader
 	if c.All {
@@ -338,8 +341,7 @@ func (p *initProcess) signal(c command) {
 	syscall.Kill(pid, syscall.SIGCONT)
 }
 
-// reap collects all processes that have ended, and reports whether the program
-// and all that it started have exited.
+// reap reaps all processes that have exited, and reports whether none remains.
 func (p *initProcess) reap() (none bool) {
 	for {
 		var status syscall.WaitStatus
@@ -357,7 +359,7 @@ func (p *initProcess) reap() (none bool) {
 		if pid == p.leader {
 			p.ended = true
 			if err := p.events.Encode(event{Ended: &status}); err != nil {
-				fmt.Fprintf(os.Stderr, "report the program's end: %v\n", err)
+				fmt.Fprintf(os.Stderr, "report the program's exit: %v\n", err)
 			}
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"molrun/app/task/process"
 )
 
-// Probe finds out whether bwrap can make a sandbox here, by making one like that
-// of a step: user namespaces may be forbidden, or a container may mask /proc.
-// Sized says that this bwrap, 0.8 or newer, can limit the size of shared memory and forbid
-// user namespaces.
+// Probe tests whether bwrap can create a sandbox here, by creating one like that of a
+// step: user namespaces might be prohibited, or a container might mask /proc. It returns
+// sized if this bwrap, 0.8 or newer, can limit the size of shared memory and disable user
+// namespaces.
 func Probe(ctx context.Context, bwrap string) (sized bool, err error) {
 	help, err := exec.CommandContext(ctx, bwrap, "--help").CombinedOutput()
 	if err != nil {
@@ -41,8 +41,7 @@ func Probe(ctx context.Context, bwrap string) (sized bool, err error) {
 	return sized, probe(ctx, bwrap, v)
 }
 
-// probe makes a sandbox, waits until its first process is ready, and lets it
-// end.
+// probe creates a sandbox, waits until its first process is ready, and lets it exit.
 func probe(ctx context.Context, bwrap string, v *view) error {
 	d := openDescriptors(nil)
 	defer d.close()
@@ -57,8 +56,8 @@ func probe(ctx context.Context, bwrap string, v *view) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	// Leave only the sandbox with its end of the connection: if it dies, the read
-	// below ends.
+	// Leave the other end of the connection to the sandbox only: if it dies, the read
+	// below returns.
 	for _, f := range d.opened {
 		f.Close()
 	}
@@ -67,7 +66,7 @@ func probe(ctx context.Context, bwrap string, v *view) error {
 	if err == nil {
 		err = json.NewDecoder(d.conn).Decode(&e)
 	}
-	d.conn.Close() // ends the process inside
+	d.conn.Close() // makes the process inside exit
 	err = errors.Join(c.Wait(), err)
 	if err != nil && strings.TrimSpace(output.String()) != "" {
 		return errors.New(firstLine(output.String()))
@@ -75,8 +74,8 @@ func probe(ctx context.Context, bwrap string, v *view) error {
 	return err
 }
 
-// ProbeCgroup finds out whether tasks can have cgroups below parent, by starting
-// a process in one and killing it there.
+// ProbeCgroup tests whether tasks can have cgroups below parent, by starting a process in
+// one and killing it there.
 func ProbeCgroup(ctx context.Context, parent string) (err error) {
 	g, err := process.MakeCgroup(parent, fmt.Sprintf("try-%d", os.Getpid()), process.CgroupLimits{})
 	if err != nil {
@@ -107,7 +106,7 @@ func ProbeCgroup(ctx context.Context, parent string) (err error) {
 	}
 	var exit *exec.ExitError
 	if waited := c.Wait(); killed == nil && !errors.As(waited, &exit) {
-		return errors.New("a process in a killed cgroup lived on")
+		return errors.New("a process survived the kill of its cgroup")
 	}
 	return killed
 }

@@ -10,13 +10,14 @@ import (
 	"molrun/app/task/process"
 )
 
-// readable returns what a step's program may read beyond the system's own folders:
-// what the algorithm lists, the files that its commands name, molrun's own (see Config), and what belongs to the step's
-// program, to those that interpret it and to those that symbolic links on the way name.
+// readable returns what a step's program can read in addition to the system's own
+// folders: what the algorithm lists, the files named by its commands, molrun itself (see
+// Config), and what belongs to the program, to its interpreters and to the targets of
+// symbolic links on the way.
 func readable(program, own, work string, env, listed, named []string) ([]string, error) {
 	for _, path := range listed {
 		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("%s, which [sandbox] read of the algorithm lists, can't be read: %s", path, process.SystemCause(err))
+			return nil, fmt.Errorf("%s, listed in read under [sandbox] of the algorithm, can't be read: %s", path, process.SystemCause(err))
 		}
 	}
 	read := slices.Clone(listed)
@@ -42,9 +43,9 @@ func readable(program, own, work string, env, listed, named []string) ([]string,
 	return read, nil
 }
 
-// namedFiles returns the files that commands name: no folder, which may hold more than is meant, nothing of /etc
-// that is not seen anyway, nothing hidden, and no secret of a person, nor links to these. An algorithm that needs
-// such a thing lists it.
+// namedFiles returns the files that commands name. It excludes folders, which might hold
+// more than is meant, hidden entries of /etc, hidden paths, personal secrets, and links
+// to these. An algorithm that needs one of them lists it.
 func namedFiles(paths, hidden []string) (files []string) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -60,7 +61,7 @@ func namedFiles(paths, hidden []string) (files []string) {
 	return files
 }
 
-// secretNames are patterns of files that hold secrets wherever they are.
+// secretNames are patterns of files that hold secrets in any folder.
 var secretNames = []string{
 	"molrun*", "ssh_host_*", "credentials", "netrc",
 	"*.key", "*.keytab", "*.p12", "*.pfx", "*_rsa", "*_ed25519", "*_ecdsa",
@@ -68,7 +69,7 @@ var secretNames = []string{
 
 func secret(name string) bool {
 	return slices.ContainsFunc(secretNames, func(pattern string) bool {
-		matches, _ := filepath.Match(pattern, name) // a test reads the patterns
+		matches, _ := filepath.Match(pattern, name) // a test checks the patterns
 		return matches
 	})
 }
@@ -82,9 +83,10 @@ func isBelow(path, folder string) bool {
 	return path == folder || folder == "/" || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// programFolders returns what belongs to a program: the whole environment if it is in one of
-// conda, Python or pyenv or in one laid out like /usr, else its folder, or the file alone if that
-// folder is as wide as a user's home or may hold secrets.
+// programFolders returns what belongs to a program: the whole environment if the program
+// is in a conda, Python or pyenv environment or one laid out like /usr, otherwise its
+// folder, or only the file if that folder is as broad as a home directory or might hold
+// secrets.
 func programFolders(program string) []string {
 	folder := filepath.Dir(program)
 	prefix := filepath.Dir(folder)
@@ -94,7 +96,7 @@ func programFolders(program string) []string {
 		return []string{program}
 	case isWide(prefix):
 		return []string{folder}
-	case bin && filepath.Base(prefix) == ".local": // its share is the user's own
+	case bin && filepath.Base(prefix) == ".local": // its share folder belongs to the user
 		return existing(folder, filepath.Join(prefix, "lib"))
 	case bin && isEnvironment(prefix), filepath.Base(folder) == "shims" && exists(filepath.Join(prefix, "libexec", "pyenv")):
 		return []string{prefix}
@@ -102,14 +104,15 @@ func programFolders(program string) []string {
 	return []string{folder}
 }
 
-// privateFolders hold settings and secrets of a person, and never whole programs.
+// privateFolders hold personal settings and secrets, and never whole programs.
 var privateFolders = []string{".ssh", ".gnupg", ".aws", ".config", ".kube", ".docker", ".netrc", ".password-store"}
 
 func isPrivate(path string) bool {
 	return slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return slices.Contains(privateFolders, part) })
 }
 
-// isWide reports whether a folder holds more than programs: it is one of the first level, or a home.
+// isWide reports whether a folder holds more than programs: a top-level folder or a home
+// directory.
 func isWide(folder string) bool {
 	if strings.Count(folder, "/") < 2 || filepath.Dir(folder) == "/home" {
 		return true

@@ -37,5 +37,5 @@ func TestPublicEntriesOfAFolderAreLetIn(t *testing.T) {
 		must.OK(t, os.Symlink(target, in(name)))
 	}
 	v := &view{hide: []string{in("hidden")}, read: []string{in("python/python3"), "/opt/rocm-6.0/bin"}}
-	must.Equal(t, "arguments", v.publicOf(opt), []string{"--symlink", "/opt/rocm-6.0", in("rocm"), "--ro-bind-try", in("rocm-6.0"), in("rocm-6.0")})
+	must.Equal(t, "arguments", v.publicEntries(opt), []string{"--symlink", "/opt/rocm-6.0", in("rocm"), "--ro-bind-try", in("rocm-6.0"), in("rocm-6.0")})
 }

@@ -16,29 +16,29 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Shared is one sandbox for many steps that run one after the other, of which each sees its
-// own work directory, /tmp and /dev/shm, and none sees what another one has left: its first
-// process gives each its own mount and IPC namespaces (place), and no step gets a slot
-// before every process of the one before has ended. What they share are the namespaces of
-// users, processes and the network. To start a step in it takes a twentieth of what a sandbox
-// of its own takes.
+// Shared is one sandbox for many steps that run one after the other. Each sees its own
+// work directory, /tmp and /dev/shm, and nothing that another one left: the first process
+// gives each step its own mount and IPC namespaces (place), and no step gets a slot
+// before every process of the previous one has exited. They share the user, PID and
+// network namespaces. Starting a step in it takes a twentieth of the time of a separate
+// sandbox.
 type Shared struct {
 	PID   int        // of bwrap
 	First process.ID // the first process inside
 
 	seen    string          // by all steps
-	kinds   map[string]bool // of steps, whether they may run in it
-	above   string          // folder that holds all work directories
+	kinds   map[string]bool // kinds of steps, and whether they can run in it
+	above   string          // folder of all work directories
 	kept    []string
 	control *os.File
 	stderr  *stderr
-	gone    bool    // PID was reaped
-	broken  bool    // it ends, or has ended
-	used    float64 // CPU seconds of the steps that have ended in it
+	reaped  bool    // PID was reaped
+	broken  bool    // it is exiting or has exited
+	used    float64 // CPU seconds of the completed steps
 }
 
 // sharedView returns what the first process of a shared sandbox sees for steps like this
-// one: instead of one work directory, the folder above.
+// one: the folder above instead of one work directory.
 func (c Config) sharedView(p Program, above string) (*view, error) {
 	v, err := c.seen(p)
 	if err != nil {
@@ -48,7 +48,8 @@ func (c Config) sharedView(p Program, above string) (*view, error) {
 	return v, nil
 }
 
-// incompatible reports whether the folder above would cover, or be covered by, what programs see.
+// incompatible reports whether the folder above would hide, or be hidden by, what
+// programs see.
 func (v *view) incompatible() bool {
 	made := slices.Concat(systemFolders, v.read, []string{place.Temp, "/var", "/run", "/proc", "/dev", etc, systemTopology, optional})
 	return slices.ContainsFunc(made, func(path string) bool { return isBelow(path, v.work) }) ||
@@ -70,12 +71,13 @@ func (s *Shared) CanHost(c Config, p Program) bool {
 	return fits
 }
 
-// seenBy is what steps see, as one text.
+// seenBy returns a text that identifies what steps see.
 func (c Config) seenBy(v *view) string {
 	return strings.Join(append(v.initArguments(), c.Bubblewrap), "\x00")
 }
 
-// kind is the same for steps that see the same but for what is their own.
+// kind returns a text that is the same for steps that see the same, apart from their
+// private files.
 func (c Config) kind(p Program) string {
 	program := p.Path
 	if isBelow(program, c.Work) {
@@ -87,13 +89,13 @@ func (c Config) kind(p Program) string {
 		Hide, GPUs                     []string
 	}{c.Bubblewrap, c.Own, program, process.Variable(p.Env, "PATH"), c.Allowed, c.Hide, c.GPUs})
 	if err != nil {
-		panic(err) // never: JSON can represent every field
+		panic(err) // unreachable: JSON can represent every field
 	}
 	return string(text)
 }
 
-// MakeShared makes a sandbox for steps like this one, whose work directories are below a
-// folder. Errors are place.ErrIncompatible.
+// MakeShared creates a sandbox for steps like this one, whose work directories are below
+// a folder. Its errors are place.ErrIncompatible.
 func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 	defer func() {
 		if err != nil {
@@ -105,7 +107,7 @@ func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 		return nil, err
 	}
 	if v.incompatible() {
-		return nil, fmt.Errorf("%s is not apart from what programs see", above)
+		return nil, fmt.Errorf("%s overlaps with paths that programs see", above)
 	}
 	s := &Shared{seen: c.seenBy(v), kinds: map[string]bool{}, above: above}
 	for _, path := range v.read {
@@ -125,7 +127,7 @@ func MakeShared(c Config, p Program, above string) (_ *Shared, err error) {
 func (s *Shared) startInit(c Config, v *view) error {
 	d := openDescriptors(nil)
 	defer d.close()
-	d.addFiles(d.stdin, d.stdin) // each step has streams of its own
+	d.addFiles(d.stdin, d.stdin) // each step has its own streams
 	d.names(v)
 	d.captureStderr()
 	if d.err != nil {
@@ -158,39 +160,39 @@ func (s *Shared) await() error {
 	return s.control.SetDeadline(time.Time{})
 }
 
-// AddUsage notes what a step that is over has used.
+// AddUsage records the usage of a completed step.
 func (s *Shared) AddUsage(u Usage) { s.used += u.CPUSeconds }
 
-// Alive returns PID, 0 if that was reaped or there is no sandbox.
+// Alive returns PID, or 0 if it was reaped or there is no sandbox.
 func (s *Shared) Alive() int {
-	if s == nil || s.gone {
+	if s == nil || s.reaped {
 		return 0
 	}
 	return s.PID
 }
 
-// Gone says that the process PID was reaped. It returns the CPU seconds of the steps that
-// are over, which the kernel has now counted for this process.
+// Gone records that the process PID was reaped. It returns the CPU seconds of the
+// completed steps, which the kernel has now counted for this process.
 func (s *Shared) Gone() float64 {
-	s.gone, s.broken = true, true
+	s.reaped, s.broken = true, true
 	return s.used
 }
 
-// Discard ends the sandbox, in which no step runs. Other children of this process are left
-// to be reaped.
+// Discard ends the sandbox, in which no step is running. It does not reap other children
+// of this process.
 func (s *Shared) Discard() error {
 	s.broken = true
-	err := s.control.Close() // which ends the first process
-	for end := time.Now().Add(endTimeout); !s.gone && time.Now().Before(end); {
+	err := s.control.Close() // ends the first process
+	for end := time.Now().Add(endTimeout); !s.reaped && time.Now().Before(end); {
 		pid, err := syscall.Wait4(s.PID, nil, syscall.WNOHANG, nil)
-		if s.gone = pid == s.PID || errors.Is(err, syscall.ECHILD); s.gone {
+		if s.reaped = pid == s.PID || errors.Is(err, syscall.ECHILD); s.reaped {
 			break
 		}
 		time.Sleep(killPause / 10)
 	}
-	if !s.gone {
+	if !s.reaped {
 		syscall.Kill(s.PID, syscall.SIGKILL)
-		err = errors.Join(err, errors.New("the shared sandbox did not end by itself"))
+		err = errors.Join(err, errors.New("the shared sandbox did not exit and was killed"))
 	}
 	s.stderr.end()
 	return err
@@ -200,7 +202,7 @@ func (s *Shared) Discard() error {
 type sharedSlot struct {
 	shared *Shared
 	config Config
-	temp   string // appears as /tmp
+	temp   string // mounted as /tmp
 }
 
 func (s *Shared) slot(c Config) (wrapper, error) {
@@ -213,8 +215,8 @@ func (s *Shared) slot(c Config) (wrapper, error) {
 
 func (t *sharedSlot) start(Config) (pid int, err error) { return t.shared.PID, nil }
 
-// connect gives the first process a connection for this step, and what the program reads and
-// writes.
+// connect sends the first process a connection for this step, with the program's standard
+// files.
 func (t *sharedSlot) connect(c Config, _ int) (*os.File, error) {
 	d := openConnection(c.Stdin)
 	defer d.close()
@@ -235,7 +237,7 @@ func (t *sharedSlot) connect(c Config, _ int) (*os.File, error) {
 	return conn, nil
 }
 
-// sendRights sends descriptors, with one byte.
+// sendRights sends descriptors with one byte.
 func sendRights(to *os.File, fds []int) error {
 	raw, err := to.SyscallConn()
 	if err != nil {
@@ -254,8 +256,8 @@ func (t *sharedSlot) container() string                       { return "" }
 func (t *sharedSlot) reason() string                          { return reason(t.shared.stderr) }
 
 // place describes the mount namespace of the step.
-func (t *sharedSlot) place() *place.Place {
-	p := &place.Place{
+func (t *sharedSlot) place() *place.Mounts {
+	p := &place.Mounts{
 		Above: t.shared.above, Kept: t.shared.kept, Work: t.config.Work, Temp: filepath.Base(t.temp),
 		SharedMemoryBytes: t.config.SharedMemoryBytes, CPUs: t.config.CPUs,
 	}
@@ -265,7 +267,7 @@ func (t *sharedSlot) place() *place.Place {
 	return p
 }
 
-// close leaves the shared sandbox as it is, unless that was killed.
+// close keeps the shared sandbox, unless it was killed.
 func (t *sharedSlot) close(abandoned bool) error {
 	if abandoned {
 		t.shared.broken = true

@@ -10,8 +10,8 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// stderr passes on the error output of bwrap or of a runtime to that of this process, and keeps its
-// beginning.
+// stderr forwards the error output of bwrap or of a runtime to that of this process, and
+// keeps its beginning.
 type stderr struct {
 	pipe *os.File
 	done chan struct{}
@@ -25,7 +25,7 @@ func captureStderr(pipe *os.File) *stderr {
 	s := &stderr{pipe: pipe, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		io.Copy(io.MultiWriter(os.Stderr, s), pipe) // until the last writer has exited, or end
+		io.Copy(io.MultiWriter(os.Stderr, s), pipe) // until the last writer has exited, or end is called
 	}()
 	return s
 }
@@ -38,7 +38,7 @@ func (s *stderr) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// beginning returns what was written first, once the writer has ended.
+// beginning returns the first output, once the writer has exited.
 func (s *stderr) beginning() string {
 	s.end()
 	s.mu.Lock()
@@ -46,16 +46,16 @@ func (s *stderr) beginning() string {
 	return s.text.String()
 }
 
-// end waits for the last output of processes that have exited. It may be called
-// again.
+// end waits for the last output of processes that have exited. It can be called more than
+// once.
 func (s *stderr) end() {
 	s.pipe.SetReadDeadline(time.Now().Add(endTimeout)) // fails after the first call
 	<-s.done
 	s.pipe.Close()
 }
 
-// firstLine returns the first line of bwrap's output, to fit into a sentence; "" if there
-// is none.
+// firstLine returns the first line of bwrap's output, for use in a sentence, or "" if
+// there is none.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line = strings.TrimPrefix(line, "bwrap: ")

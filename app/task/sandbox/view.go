@@ -8,38 +8,38 @@ import (
 	"strconv"
 )
 
-// systemFolders hold the system's programs and libraries, which every program
-// may read. If one is a link, as /bin to /usr/bin, it is a link inside, too.
+// systemFolders hold the system's programs and libraries, which every program can read. A
+// folder that is a symbolic link, such as /bin to /usr/bin, is also a link inside.
 var systemFolders = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
 }
 
-// systemTopology shows programs the number and topology of CPUs.
+// systemTopology exposes the number and topology of CPUs.
 const systemTopology = "/sys/devices/system"
 
-// optional holds programs of other makers, a folder each.
+// optional holds third-party programs, one folder each.
 const optional = "/opt"
 
-// view is what programs in a sandbox see of the machine.
+// view describes what programs in a sandbox see of the machine.
 type view struct {
-	work     string   // read and written, under its own path
+	work     string   // readable and writable, with the same path inside
 	readOnly []string // below work
-	temp     string   // appears as /tmp
-	shared   bool     // by steps, each with its own mount namespace: work is the folder above all, and temp is not used
-	read     []string // beyond the system's own, only read
-	hide     []string // unless it is work or below what is hidden, and in read
+	temp     string   // mounted as /tmp
+	shared   bool     // steps have their own mount namespaces: work is the folder of all work directories, and temp is not used
+	read     []string // read-only, in addition to the system's own
+	hide     []string // hidden paths; work, and read paths below them, stay visible
 	devices  []string
 	network  bool
-	cgroups  bool  // programs are started in cgroups beside that of the sandbox, which the kernel allows nobody in a cgroup namespace below
-	closed   bool  // no user namespaces; also without it, system calls are denied that make them, unless programs start in cgroups
-	shmBytes int64 // size of /dev/shm; 0 leaves it to the kernel
+	cgroups  bool  // programs start in cgroups next to the sandbox's, which the kernel forbids in a nested cgroup namespace
+	closed   bool  // no user namespaces; even without it the system call filter denies them, unless programs start in cgroups
+	shmBytes int64 // size of /dev/shm; 0 means the kernel's default
 
-	// scratchBytes, if not 0, is the size of work and of /tmp. Both then begin
-	// empty, are kept in memory and vanish with the sandbox.
+	// scratchBytes, if not 0, is the size of work and of /tmp. Both are then initially
+	// empty, kept in memory and removed with the sandbox.
 	scratchBytes int64
 }
 
-// initArguments are bwrap's arguments for a sandbox whose first process is Init.
+// initArguments returns bwrap's arguments for a sandbox whose first process is Init.
 func (v *view) initArguments() []string {
 	a := append([]string{"--as-pid-1"}, v.arguments(namesFD)...)
 	a = append(a, "--", "/proc/self/fd/"+strconv.Itoa(programFD), "task", "--inside")
@@ -49,8 +49,8 @@ func (v *view) initArguments() []string {
 	return a
 }
 
-// arguments are bwrap's arguments, which it follows in this order. The descriptors from
-// names on hold the users, groups and hosts that exist inside.
+// arguments returns bwrap's arguments, which it applies in this order. The descriptors
+// starting with names hold the users, groups and hosts that exist inside.
 func (v *view) arguments(names int) []string {
 	a := []string{
 		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts",
@@ -60,7 +60,7 @@ func (v *view) arguments(names int) []string {
 		a = append(a, "--unshare-cgroup-try")
 	}
 	if v.shared {
-		a = append(a, "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP") // of the first process alone
+		a = append(a, "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP") // for the first process only
 	}
 	if v.closed {
 		a = append(a, "--disable-userns")
@@ -68,20 +68,20 @@ func (v *view) arguments(names int) []string {
 	if !v.network {
 		a = append(a, "--unshare-net")
 	}
-	system := append(v.system(), settings(etc, v.read)...)
+	system := append(v.system(), etcArguments(etc, v.read)...)
 	a = append(a, system...)
 	a = append(a, v.names(names)...)
 	a = append(a, "--proc", "/proc")
 	a = append(a, v.deviceFolder()...)
 	a = append(a, "--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp")
 	a = append(a, v.writable(v.temp, "/tmp")...)
-	readings, covers := v.readings(bound(system))
+	readings, covers := v.readBinds(bound(system))
 	a = append(a, readings...)
 	a = append(a, v.writable(v.work, v.work)...)
 	for _, path := range v.readOnly {
 		a = append(a, "--ro-bind", path, path)
 	}
-	// The root and the covers are each a tmpfs, which programs must not fill.
+	// The root and the covers are each a tmpfs, which programs must not fill up.
 	for _, path := range covers {
 		a = append(a, "--remount-ro", path)
 	}
@@ -92,7 +92,7 @@ func (v *view) arguments(names int) []string {
 	return append(a, "--remount-ro", "/", "--chdir", folder)
 }
 
-// writable makes a folder that programs write to.
+// writable mounts a folder that programs can write to.
 func (v *view) writable(dir, inside string) []string {
 	if v.scratchBytes > 0 {
 		return []string{"--size", strconv.FormatInt(v.scratchBytes, 10), "--tmpfs", inside}
@@ -103,12 +103,13 @@ func (v *view) writable(dir, inside string) []string {
 	return []string{"--bind", dir, inside}
 }
 
-// readings binds the readable paths, first those that contain hidden paths, which are then covered.
-func (v *view) readings(system []string) (a, covers []string) {
+// readBinds binds the readable paths: first those that contain hidden paths, which are
+// then covered.
+func (v *view) readBinds(system []string) (a, covers []string) {
 	wide, narrow := divide(v.read, v.hide)
 	bind := func(paths []string) {
 		for _, path := range paths {
-			a = append(a, "--ro-bind-try", path, path) // this program may just be replaced
+			a = append(a, "--ro-bind-try", path, path) // molrun's own file can be missing while it is replaced
 		}
 	}
 	bind(wide)
@@ -118,7 +119,7 @@ func (v *view) readings(system []string) (a, covers []string) {
 	return a, covers
 }
 
-// bound returns what these arguments bind.
+// bound returns the paths that these arguments bind.
 func bound(arguments []string) (paths []string) {
 	for i, a := range arguments {
 		if a == "--ro-bind-try" {
@@ -128,7 +129,7 @@ func bound(arguments []string) (paths []string) {
 	return paths
 }
 
-// system lets in the system's folders, and what everybody may enter of /opt.
+// system makes the system's folders and the public entries of /opt visible.
 func (v *view) system() []string {
 	var a []string
 	for _, path := range systemFolders {
@@ -139,12 +140,13 @@ func (v *view) system() []string {
 		}
 	}
 	a = append(a, "--ro-bind-try", systemTopology, systemTopology)
-	return append(a, v.publicOf(optional)...)
+	return append(a, v.publicEntries(optional)...)
 }
 
-// publicOf lets in what everybody may enter of a folder. Links such as rocm to rocm-6.0 stay links.
-func (v *view) publicOf(folder string) (a []string) {
-	entries, _ := os.ReadDir(folder) // what can't be read stays outside
+// publicEntries makes the public entries of a folder visible. Links such as rocm to rocm-6.0
+// stay links.
+func (v *view) publicEntries(folder string) (a []string) {
+	entries, _ := os.ReadDir(folder) // unreadable entries stay hidden
 	for _, e := range entries {
 		path := filepath.Join(folder, e.Name())
 		info, err := e.Info()
@@ -161,8 +163,9 @@ func (v *view) publicOf(folder string) (a []string) {
 	return a
 }
 
-// names makes the users, groups and hosts of the sandbox. The hosts and name servers of the machine may be links to
-// where programs see nothing, as /etc/resolv.conf to /run.
+// names creates the users, groups and hosts of the sandbox. The machine's hosts and name
+// servers could be links to paths that programs do not see, such as /etc/resolv.conf to
+// /run.
 func (v *view) names(first int) (a []string) {
 	a = []string{"--file", strconv.Itoa(first), "/etc/passwd", "--file", strconv.Itoa(first + 1), "/etc/group"}
 	if !v.network {
@@ -171,15 +174,16 @@ func (v *view) names(first int) (a []string) {
 	return append(a, "--ro-bind-try", "/etc/hosts", "/etc/hosts", "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf")
 }
 
-// Shows reports whether programs see what is at a path of the machine, if anything is and everybody may read it.
-func Shows(path string) bool {
+// IsVisible reports whether programs see a path of the machine, provided that it exists and
+// is publicly readable.
+func IsVisible(path string) bool {
 	if isBelow(path, etc) {
-		return path == etc || showsOfEtc(path)
+		return path == etc || isVisibleInEtc(path)
 	}
 	return slices.ContainsFunc(append([]string{optional}, systemFolders...), func(folder string) bool { return isBelow(path, folder) })
 }
 
-// isPublic reports whether everybody may read the file or enter the folder.
+// isPublic reports whether all users can read the file or enter the folder.
 func isPublic(info fs.FileInfo) bool {
 	if info.IsDir() {
 		return info.Mode()&0o005 == 0o005
@@ -187,8 +191,8 @@ func isPublic(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && info.Mode()&0o004 != 0
 }
 
-// deviceFolder makes /dev: the virtual devices (null, zero, random), and those
-// that were granted, which programs also find in /sys.
+// deviceFolder creates /dev with the virtual devices (null, zero, random) and the granted
+// ones, which programs also find in /sys.
 func (v *view) deviceFolder() []string {
 	a := []string{"--dev", "/dev"}
 	if v.shmBytes > 0 {

@@ -1,18 +1,18 @@
-// Package start is the command `molrun task`, which executors start for each
-// attempt. It is hidden, because no user types it. It communicates by files.
+// Package start is the command `molrun task`, which executors start for each attempt. It
+// is hidden, because users never type it. It communicates through files.
 //
 //	molrun task DIR [--lock-fd N] [--isolation JSON]   runs the attempt in DIR to its outcome
-//	molrun task DIR --pilot [--gauged] [--unsynced] [--lock-fd N] [--isolation JSON]
-//	                                                   runs those that are put into DIR one after the other
+//	molrun task DIR --worker [--gauged] [--unsynced] [--lock-fd N] [--isolation JSON]
+//	                                                   runs the attempts assigned to DIR one after the other
 //	molrun task --inside [--connect SOCKET | --shared] is the first process in a sandbox
 //
-// A program that imports this package has the command: it runs in this package's
-// init function and exits. Go initialises a package once its imports are, and
-// picks the one whose path sorts first. So this package comes before nearly all
-// that the service needs and a task does not (schemas, metrics, plots), which
-// makes a task start some twenty times as fast and its process smaller. A test
-// checks what is initialised before it. Tasks that need regular expressions begin a little
-// later, in package app/task/gauged.
+// A program that imports this package has the command: it runs in this package's init
+// function and exits. Go initializes a package after its imports, and of several
+// candidates picks the one whose path sorts first. So this package is initialized before
+// nearly everything that the service needs and a task does not (schemas, metrics, plots),
+// which makes a task start some twenty times as fast and its process smaller. A test
+// checks what is initialized before it. Tasks that need regular expressions start a
+// little later, in package app/task/gauged.
 package start
 
 import (
@@ -29,7 +29,7 @@ import (
 	"molrun/app/task/sandbox"
 )
 
-// exitUsage is the exit code for wrong usage, as of all commands.
+// exitUsage is the exit code for wrong usage, the same as for all commands.
 const exitUsage = 2
 
 func init() {
@@ -47,29 +47,31 @@ func init() {
 	}
 }
 
-// setName sets the name that ps and top show for this process. It would be "exe"
-// or a number, because the process is not started by the program's path.
+// setName sets the name that ps and top show for this process. It would otherwise be
+// "exe" or a number, because the process is not started by the program's path.
 func setName() {
 	name := [16]byte{'m', 'o', 'l', 'r', 'u', 'n'}
 	syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
 }
 
-// exit ends this process at once. Under the race detector, os.Exit would sleep
-// for a second, because a task does not inherit the variable that prevents it.
+// exit exits immediately. Under the race detector, os.Exit would sleep for a second,
+// because a task does not inherit the variable that prevents it.
 func exit(code int) {
 	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0)
 }
 
-// Gauged runs the command with gauges, if this process is one, and exits.
-func Gauged(gauges task.NewGauge) {
+// RunWithParsers runs the command with progress parsers, if this process is `molrun task`, and
+// exits.
+func RunWithParsers(gauges task.NewProgressParser) {
 	if len(os.Args) > 1 && os.Args[1] == "task" {
 		code, _ := command(os.Args[2:], gauges)
 		exit(code)
 	}
 }
 
-// command does nothing but say so if the task needs gauges and there are none yet.
-func command(args []string, gauges task.NewGauge) (code int, later bool) {
+// command runs the command. If the task needs progress parsers and gauges is nil, it only
+// reports that in later.
+func command(args []string, gauges task.NewProgressParser) (code int, later bool) {
 	dir, options, first, err := parseArguments(args)
 	options.NewGauge = gauges
 	switch {
@@ -80,10 +82,10 @@ func command(args []string, gauges task.NewGauge) (code int, later bool) {
 		err = sandbox.InitShared()
 	case first.inside:
 		err = sandbox.Init(first.socket)
-	case gauges == nil && (options.Gauged || !options.Pilot && task.Searches(dir)):
+	case gauges == nil && (options.Gauged || !options.Worker && task.NeedsProgressParser(dir)):
 		return 0, true
-	case options.Pilot:
-		err = task.RunPilot(context.Background(), dir, options)
+	case options.Worker:
+		err = task.RunWorker(context.Background(), dir, options)
 	default:
 		err = task.Run(context.Background(), dir, options)
 	}
@@ -93,11 +95,11 @@ func command(args []string, gauges task.NewGauge) (code int, later bool) {
 	return task.ExitCode(err), false
 }
 
-// firstProcess says whether this is the first process in a sandbox, and in a container to
-// which socket it connects.
+// firstProcess says whether this is the first process in a sandbox, and to which socket
+// it connects in a container.
 type firstProcess struct {
 	inside bool
-	shared bool // by steps that run one after the other
+	shared bool // used by steps that run one after the other
 	socket string
 }
 
@@ -109,7 +111,7 @@ func parseArguments(args []string) (dir string, o task.Options, first firstProce
 	flags.SetOutput(io.Discard)
 	flags.IntVar(&o.LockFD, "lock-fd", 0, "")
 	isolation := flags.String("isolation", "", "")
-	flags.BoolVar(&o.Pilot, "pilot", false, "")
+	flags.BoolVar(&o.Worker, "worker", false, "")
 	flags.BoolVar(&o.Gauged, "gauged", false, "")
 	flags.BoolVar(&o.Unsynced, "unsynced", false, "")
 	flags.BoolVar(&first.inside, "inside", false, "")
@@ -119,7 +121,7 @@ func parseArguments(args []string) (dir string, o task.Options, first firstProce
 		return "", o, first, err
 	}
 	if flags.NArg() > 0 || (dir == "") != first.inside {
-		return "", o, first, errors.New("needs the directory of an attempt, and nothing else but its flags after it")
+		return "", o, first, errors.New("expected the directory of an attempt, followed only by flags")
 	}
 	o.Isolation, err = task.ParseIsolation(*isolation)
 	return dir, o, first, err

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTaskThatCannotBeginSaysWhy starts this test program as a task.
+// TestTaskThatCannotBeginSaysWhy runs this test program as a task.
 func TestTaskThatCannotBeginSaysWhy(t *testing.T) {
 	t.Parallel()
 	const inside = "MOLRUN_TEST_INSIDE"

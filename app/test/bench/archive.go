@@ -58,12 +58,12 @@ func measureArchive(ctx context.Context, b *testbed, f figures) error {
 	return nil
 }
 
-// logAllowance bounds what the log and the database write during downloads,
-// such as the page with the last use of the API key.
+// logAllowance bounds the bytes that the log and the database write during downloads,
+// such as the page with the last-used time of the API key.
 const logAllowance = 64 << 10
 
-// firstByte returns the median time in milliseconds until the first byte of a
-// body. It reads no more than that.
+// firstByte returns the median time to the first byte of a body, in milliseconds. It does
+// not read the rest.
 func firstByte(address, path string) (float64, error) {
 	var all []time.Duration
 	for range 9 {
@@ -86,8 +86,8 @@ func firstByte(address, path string) (float64, error) {
 	return milliseconds(all[len(all)/2]), nil
 }
 
-// diskUse returns the bytes that the files below dir occupy. The service may remove some
-// meanwhile.
+// diskUse returns the disk space used by the files below dir. It tolerates files that the
+// service removes during the walk.
 func diskUse(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -11,8 +11,8 @@ import (
 	"molrun/app/test/whole"
 )
 
-// serveBare serves the files of a directory with the standard library and
-// nothing else: no links, no records, no log. It is the limit of downloads in Go.
+// serveBare serves the files of a directory with the standard library and nothing else:
+// no links, no records, no log. It is the upper limit for downloads in Go.
 func serveBare(ctx context.Context, dir, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -31,7 +31,7 @@ func serveBare(ctx context.Context, dir, address string) error {
 	}
 }
 
-// bareServer is serveBare in a process of its own.
+// bareServer runs serveBare in its own process.
 type bareServer struct {
 	process *child
 	address string

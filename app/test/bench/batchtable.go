@@ -21,7 +21,7 @@ const (
 	tableBatch = "screen"
 	tableRows  = 10_000
 
-	// tableAlgorithm is what the rows ran.
+	// tableAlgorithm is the algorithm file of the batch's jobs.
 	tableAlgorithm = `
 format = 1
 type = "dock"
@@ -112,8 +112,8 @@ func (s *server) measureCSV(ctx context.Context, path string, d time.Duration, f
 	return nil
 }
 
-// seedBatch puts a batch of completed rows into the database of a data directory that
-// no service uses.
+// seedBatch puts a batch of completed jobs into the database of a data directory that no
+// service is using.
 func seedBatch(ctx context.Context, data string) (err error) {
 	store, err := storage.Open(filepath.Join(data, "jobs.db"), storage.Options{})
 	if err != nil {

@@ -13,30 +13,30 @@ import (
 	"time"
 )
 
-// askEvery is the time between two requests of the person whose pages are measured:
-// in turn a page, and a response that costs nothing but its turn on the CPUs.
-const askEvery = 2 * time.Millisecond
+// requestInterval is the interval between two requests of the person whose pages are measured.
+// They alternate between a page and a response whose only cost is waiting for a CPU.
+const requestInterval = 2 * time.Millisecond
 
 // settle is how long after a round of submissions the server counts as idle again.
 const settle = 200 * time.Millisecond
 
-// load is what a crowd does beside the person.
+// load describes what a crowd does while a person's pages are measured.
 type load struct {
 	typ, settings string
 	clients       int
 	rounds        int
-	each          time.Duration // how long a round lasts
+	each          time.Duration // duration of a round
 }
 
-// beside measures pages of one user while a crowd submits as another, and before and
-// after it does.
-func (s *server) beside(ctx context.Context, name string, l load, f figures) error {
+// measureAlongside measures one user's pages while a crowd submits as another user, and before and
+// after that.
+func (s *server) measureAlongside(ctx context.Context, name string, l load, f figures) error {
 	other, err := s.otherUser(ctx)
 	if err != nil {
 		return err
 	}
 	s.series++
-	asking, err := startPerson(personSpec{s.address, [][]byte{s.get(firstPage), s.get("/version")}, askEvery})
+	asking, err := startPerson(personSpec{s.address, [][]byte{s.get(firstPage), s.get("/version")}, requestInterval})
 	if err != nil {
 		return err
 	}
@@ -48,12 +48,12 @@ func (s *server) beside(ctx context.Context, name string, l load, f figures) err
 	if err := errors.Join(err, personErr); err != nil {
 		return err
 	}
-	return f.addBeside(name, replies, crowd)
+	return f.addConcurrent(name, replies, crowd)
 }
 
-// addBeside adds what a person and a crowd have seen at the same time.
-func (f figures) addBeside(name string, replies []reply, crowd crowdReport) error {
-	var idle, busy [2]sample // of pages, and of empty answers
+// addConcurrent adds the measurements of a person and a crowd that ran at the same time.
+func (f figures) addConcurrent(name string, replies []reply, crowd crowdReport) error {
+	var idle, busy [2]sample // of pages, and of empty responses
 	var person, own, server, wall time.Duration
 	for _, r := range crowd.Rounds {
 		own, server, wall = own+r.Own, server+r.Server, wall+time.Duration(r.Ended-r.Begun)
@@ -61,7 +61,7 @@ func (f figures) addBeside(name string, replies []reply, crowd crowdReport) erro
 	}
 	for _, r := range replies {
 		if r.Err != "" {
-			return fmt.Errorf("a request beside %s: %s", name, r.Err)
+			return fmt.Errorf("a request during %s: %s", name, r.Err)
 		}
 		switch during(crowd.Rounds, r.Sent) {
 		case loaded:
@@ -92,12 +92,12 @@ func (f figures) addBeside(name string, replies []reply, crowd crowdReport) erro
 type when int
 
 const (
-	between when = iota // the server may still be busy
+	between when = iota // the server might still be busy
 	quiet
 	loaded
 )
 
-// during says whether a crowd submitted at a time.
+// during reports what the crowd was doing at a given time.
 func during(rounds []crowdRound, at int64) when {
 	for i, r := range rounds {
 		free := r.Begun - int64(settle)
@@ -114,7 +114,7 @@ func during(rounds []crowdRound, at int64) when {
 	return between
 }
 
-// cpuBetween returns the CPU time of a person between two times.
+// cpuBetween returns the CPU time that a person used between two times.
 func cpuBetween(replies []reply, from, to int64) time.Duration {
 	var first, last time.Duration
 	for _, r := range replies {
@@ -129,20 +129,20 @@ func cpuBetween(replies []reply, from, to int64) time.Duration {
 	return last - first
 }
 
-// asking is the process of a person.
-type asking struct {
+// personProcess is a running person process.
+type personProcess struct {
 	cmd *exec.Cmd
 	in  interface{ Close() error }
 	out bytes.Buffer
 	err bytes.Buffer
 }
 
-func startPerson(spec personSpec) (*asking, error) {
+func startPerson(spec personSpec) (*personProcess, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	a := &asking{cmd: foremost(program, "person")}
+	a := &personProcess{cmd: highPriority(program, "person")}
 	a.cmd.Stdout, a.cmd.Stderr = &a.out, &a.err
 	in, err := a.cmd.StdinPipe()
 	if err != nil {
@@ -159,17 +159,17 @@ func startPerson(spec personSpec) (*asking, error) {
 	return a, nil
 }
 
-// stop ends the process and returns the replies that it had.
-func (a *asking) stop() (replies []reply, err error) {
-	_ = a.in.Close() // the process ends then
+// stop ends the process and returns its replies.
+func (a *personProcess) stop() (replies []reply, err error) {
+	_ = a.in.Close() // this ends the process
 	if err := a.cmd.Wait(); err != nil {
-		return nil, fmt.Errorf("the process that asks: %w: %s", err, a.err.Bytes())
+		return nil, fmt.Errorf("the person process: %w: %s", err, a.err.Bytes())
 	}
 	err = json.Unmarshal(a.out.Bytes(), &replies)
 	return replies, err
 }
 
-// runCrowd runs the process of a crowd to its end.
+// runCrowd runs a crowd process to completion.
 func runCrowd(ctx context.Context, spec crowdSpec) (report crowdReport, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -183,14 +183,14 @@ func runCrowd(ctx context.Context, spec crowdSpec) (report crowdReport, err erro
 	var out, errs bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(told), &out, &errs
 	if err := c.Run(); err != nil {
-		return report, fmt.Errorf("the process that submits: %w: %s", err, errs.Bytes())
+		return report, fmt.Errorf("the crowd process: %w: %s", err, errs.Bytes())
 	}
 	err = json.Unmarshal(out.Bytes(), &report)
 	return report, err
 }
 
-// foremost returns a command that runs before all others as far as this user may.
-func foremost(argv ...string) *exec.Cmd {
+// highPriority returns a command that runs at the highest priority this user can set.
+func highPriority(argv ...string) *exec.Cmd {
 	for _, prefix := range []string{"chrt --fifo 10", "nice -n -10"} {
 		words := strings.Fields(prefix)
 		if out, err := exec.Command(words[0], append(words[1:], "true")...).CombinedOutput(); err == nil && len(out) == 0 {
@@ -201,27 +201,27 @@ func foremost(argv ...string) *exec.Cmd {
 	return exec.Command(argv[0], argv[1:]...)
 }
 
-// measureListUnderChecks compares first pages of a user with those while another
-// user's submissions are checked, all sent at once: by the built-in engine, and by
-// a program. Every submission must be answered as it would be alone.
+// measureListUnderChecks compares a user's first pages on an idle service with those
+// while another user's submissions, all sent at once, are validated: by the built-in
+// engine, and by a program. Every submission must get the response that it would get
+// alone.
 func measureListUnderChecks(ctx context.Context, b *testbed, f figures) error {
 	for name, l := range map[string]load{
 		"engine":  {"cg-idp", `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"]}`, checksAtOnce, 10, 0},
 		"program": {"checked", `{}`, checksAtOnce, 2, 0},
 	} {
-		if err := b.large.beside(ctx, name, l, f); err != nil {
+		if err := b.large.measureAlongside(ctx, name, l, f); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// checksAtOnce is how many submissions of one user are checked at once.
+// checksAtOnce is the number of one user's submissions that are validated at once.
 const checksAtOnce = 600
 
-// measureListUnderLoad compares first pages while many clients submit with
-// those of an idle service, and with responses that cost nothing but their turn
-// on the CPUs.
+// measureListUnderLoad compares first pages while many clients submit with those of an
+// idle service, and with responses whose only cost is waiting for a CPU.
 func measureListUnderLoad(ctx context.Context, b *testbed, f figures) error {
-	return b.large.beside(ctx, "crowd", load{"nothing", `{"note":"` + note + `"}`, crowd, 3, b.Duration / 2}, f)
+	return b.large.measureAlongside(ctx, "crowd", load{"nothing", `{"note":"` + note + `"}`, crowd, 3, b.Duration / 2}, f)
 }

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// point is a cost at a number of jobs.
+// point is the cost at one number of jobs.
 type point struct{ jobs, cost float64 }
 
 // The chart, in pixels.
@@ -17,7 +17,7 @@ const (
 	legendWidth           = 260
 )
 
-// colors can be told apart by most people with color blindness too.
+// colors are distinguishable for most people with color blindness.
 var colors = []string{
 	"#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7",
 	"#000000", "#7f7f7f", "#6a3d9a", "#b15928", "#33a02c",
@@ -48,8 +48,8 @@ func spanning(series [][]point, of func(point) float64, from, to float64) axis {
 	return a
 }
 
-// drawChart returns an SVG of costs against the number of jobs, both axes
-// logarithmic: the line of a cost that does not depend on the number is flat.
+// drawChart returns an SVG of costs against the number of jobs, both axes logarithmic. A
+// cost that does not depend on the number of jobs is a flat line.
 func drawChart(names []string, series [][]point) []byte {
 	x := spanning(series, func(p point) float64 { return p.jobs }, plotLeft, plotLeft+plotWidth)
 	y := spanning(series, func(p point) float64 { return p.cost }, plotTop+plotHeight, plotTop)

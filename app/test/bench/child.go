@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// child is a process that serves until it is stopped.
+// child is a process that runs until it is stopped.
 type child struct {
 	name  string // in errors
 	cmd   *exec.Cmd
 	ended chan error
 }
 
-// startChild starts a command in a process group of its own: a Ctrl-C in the
-// terminal reaches only bench, which then stops its children.
+// startChild starts a command in its own process group, so that a Ctrl-C in the terminal
+// reaches only bench, which then stops its children.
 func startChild(name string, c *exec.Cmd) (*child, error) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
@@ -48,7 +48,7 @@ func (p *child) await(ctx context.Context, probe func() error, log func() []byte
 
 func (p *child) pid() int { return p.cmd.Process.Pid }
 
-// stop ends the process. It does nothing if there is none.
+// stop ends the process. It does nothing on a nil child.
 func (p *child) stop() error {
 	if p == nil {
 		return nil

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// conn is an HTTP/1.1 client on one connection. It shares the CPUs with the
-// server that it measures, so it does next to nothing: it writes requests that
-// are ready-made bytes, and parses only the status and length of a response.
+// conn is an HTTP/1.1 client on one connection. It shares the CPUs with the server that
+// it measures, so it does almost nothing: it writes prebuilt requests and parses only the
+// status and length of a response.
 type conn struct {
 	net    net.Conn
 	reader *bufio.Reader
-	body   []byte // of the last response that do returned
+	body   []byte // of the last response returned by do
 	sink   []byte // for bodies that are discarded
 }
 
-// patience bounds every exchange.
+// patience is the timeout of every exchange.
 const patience = 10 * time.Minute
 
 func dial(address string) (*conn, error) {
@@ -55,8 +55,8 @@ func (c *conn) do(request []byte) ([]byte, error) {
 	return c.body, err
 }
 
-// discard sends a request, reads the body of the response, keeps nothing of it
-// and returns its length.
+// discard sends a request, reads and discards the body of the response, and returns its
+// length.
 func (c *conn) discard(request []byte) (length int, err error) {
 	if length, err = c.begin(request); err != nil {
 		return length, err

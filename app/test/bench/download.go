@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// transfer is the sum of what some clients moved.
+// transfer is the total that some clients moved.
 type transfer struct {
 	bytes   int64
 	elapsed time.Duration
@@ -27,7 +27,7 @@ type source struct {
 	path          string // of the payload
 }
 
-// fetch lets clients send the requests in turn for a duration.
+// fetch has clients send the requests in turn for a duration.
 func (s source) fetch(ctx context.Context, clients int, d time.Duration, requests ...[]byte) (t transfer, err error) {
 	lengths := make([]int64, clients)
 	t.cpu, err = cpuDuring(func() error {

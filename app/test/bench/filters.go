@@ -16,12 +16,12 @@ import (
 // Labels of seeded jobs, and the files of their users.
 const (
 	seedTag    = "project:folding" // of every tenth job
-	seedUpload = 100               // one upload for so many jobs
+	seedUpload = 100               // jobs per upload
 )
 
-// later are the filters that were added to the API later, each next to the plain page that is as
-// long: times of jobs lie in the years of the seeding.
-func later(jobs int) []struct{ name, plain, path string } {
+// newerFilters lists the filters that were added to the API later, each with a plain page of the
+// same length. Times are within the years of the seeding.
+func newerFilters(jobs int) []struct{ name, plain, path string } {
 	const page, files = firstPage, "/files?limit=50&organization=true"
 	past := func(years float64) string {
 		return time.Now().Add(-time.Duration(years * 365 * 24 * float64(time.Hour))).UTC().Format(time.DateOnly)
@@ -49,7 +49,7 @@ func later(jobs int) []struct{ name, plain, path string } {
 // measureLater compares the later filters with plain pages.
 func (g *growing) measureLater(ctx context.Context) (figures, error) {
 	f := figures{}
-	for _, one := range later(g.jobs) {
+	for _, one := range newerFilters(g.jobs) {
 		plain, filtered, err := alternate(ctx, g.address, g.duration/4, g.get(one.plain), g.get(one.path))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.name, err)
@@ -59,12 +59,13 @@ func (g *growing) measureLater(ctx context.Context) (figures, error) {
 	return f, nil
 }
 
-// upload returns the upload that comes with the job made last, nil for most jobs.
+// upload returns the upload that accompanies j, the job just created. It is nil for most
+// jobs.
 func (s *seeding) upload(j *app.Job) *app.Upload {
 	if s.made%seedUpload != 0 {
 		return nil
 	}
-	id, _ := sortid.Parse(string(j.ID)) // it was made from one
+	id, _ := sortid.Parse(string(j.ID)) // cannot fail: the job ID was made from a sortid.ID
 	id[sortid.Size-1] ^= 1
 	return &app.Upload{
 		ID: app.UploadID(id.String()), Organization: organization, Email: j.Email, Folder: "inputs",

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// measureMemory watches the server while clients upload and download whole files.
+// measureMemory measures the server's memory while clients upload and download whole
+// files.
 func measureMemory(ctx context.Context, b *testbed, f figures) error {
 	const each = 4
 	s := source{address: b.jobs.address, pids: []int{b.jobs.pid()}}
@@ -41,7 +42,7 @@ func measureMemory(ctx context.Context, b *testbed, f figures) error {
 	return nil
 }
 
-// measureColdStart restarts the server with many jobs.
+// measureColdStart restarts the server that has many jobs.
 func measureColdStart(ctx context.Context, b *testbed, f figures) error {
 	took, err := b.large.restart(ctx)
 	if err != nil {
@@ -55,7 +56,7 @@ func measureColdStart(ctx context.Context, b *testbed, f figures) error {
 	return err
 }
 
-// measureIdle watches a server that has nothing to do.
+// measureIdle measures an idle server.
 func measureIdle(ctx context.Context, b *testbed, f figures) error {
 	pid := b.small.pid()
 	before, err := wakeUps(pid)

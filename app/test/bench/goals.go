@@ -13,7 +13,7 @@ import (
 // figures are measured values by name.
 type figures map[string]float64
 
-// goal is a bound on a figure, or on the ratio of two.
+// goal is a bound on a measured value, or on the ratio of two.
 type goal struct {
 	what          string
 	unit          string // "x" is a ratio
@@ -22,7 +22,7 @@ type goal struct {
 	of            func(figures) float64 // NaN if not measured
 }
 
-// judged is a goal with the values of all rounds.
+// judged is a goal with its values from all rounds.
 type judged struct {
 	goal
 	values []float64 // sorted
@@ -35,7 +35,7 @@ func (j judged) median() float64 {
 	return j.values[len(j.values)/2]
 }
 
-// verdict says in a word whether the median meets the goal.
+// verdict states in one word whether the median meets the goal.
 func (j judged) verdict() string {
 	m := j.median()
 	meets := func(limit float64) bool { return m <= limit && !j.atLeast || m >= limit && j.atLeast }
@@ -50,7 +50,7 @@ func (j judged) verdict() string {
 	return "missed"
 }
 
-// judge compares the figures of all rounds with the goals.
+// judge compares the values of all rounds with the goals.
 func judge(rounds []figures) []judged {
 	var all []judged
 	for _, g := range goalTable(slowDisk(rounds)) {
@@ -66,8 +66,8 @@ func judge(rounds []figures) []judged {
 	return all
 }
 
-// slowDisk reports whether a sync takes more than a millisecond in most rounds.
-// Then the disk and not the CPU is the bottleneck, and the goals are higher.
+// slowDisk reports whether a sync takes more than a millisecond in most rounds. The
+// bottleneck is then the disk rather than the CPU, and the goals are higher.
 func slowDisk(rounds []figures) bool {
 	slow := 0
 	for _, f := range rounds {
@@ -78,7 +78,7 @@ func slowDisk(rounds []figures) bool {
 	return 2*slow > len(rounds)
 }
 
-// value returns a function that looks up a figure.
+// value returns a function that looks up a measured value.
 func value(name string) func(figures) float64 {
 	return func(f figures) float64 {
 		if v, measured := f[name]; measured {
@@ -88,7 +88,7 @@ func value(name string) func(figures) float64 {
 	}
 }
 
-// ratio returns a function that divides one figure by another.
+// ratio returns a function that divides one measured value by another.
 func ratio(over, under string) func(figures) float64 {
 	return func(f figures) float64 { return value(over)(f) / value(under)(f) }
 }
@@ -110,9 +110,9 @@ func goalTable(slowDisk bool) []goal {
 		{"1,000 idle listeners: CPU", "ms/s", 10, 2, false, value("listeners.cpu")},
 		{"first page of 50, all jobs / 1,000", "x", 1.3, 1.15, false, ratio("list.large.first", "list.small.first")},
 		{"random page of 50, all jobs / 1,000", "x", 1.5, 1.25, false, ratio("list.large.random", "list.small.random")},
-		{"dearest combination of filters, many hits / first page", "x", 1.3, 1, false, value("filter.many")},
-		{"dearest combination of filters, few hits / first page", "x", 1.3, 1, false, value("filter.few")},
-		{"dearest combination of filters, no hits / first page", "x", 1.3, 1, false, value("filter.none")},
+		{"most expensive combination of filters, many hits / first page", "x", 1.3, 1, false, value("filter.many")},
+		{"most expensive combination of filters, few hits / first page", "x", 1.3, 1, false, value("filter.few")},
+		{"most expensive combination of filters, no hits / first page", "x", 1.3, 1, false, value("filter.none")},
 		{"server CPU per page of 50", "us", 250, 120, false, value("list.large.cpu")},
 		{"page p99 while 64 clients submit / idle", "x", 4, 2, false, ratio("crowd.page.p99", "crowd.page.idle.p99")},
 		{"the same of an empty answer", "x", 4, 2, false, ratio("crowd.empty.p99", "crowd.empty.idle.p99")},
@@ -187,7 +187,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// printLine writes figures as a line of JSON, unless w is nil.
+// printLine writes measured values as a line of JSON, unless w is nil.
 func printLine(w io.Writer, round int, what string, jobs int, f figures) {
 	if w == nil {
 		return

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// costs that may depend on the number of jobs, in the order in which they are
-// measured: those that change the data most come last.
+// costs might depend on the number of jobs. They are in the order of measurement: those
+// that change the data most come last.
 var costs = []struct {
 	name    string // with its unit
 	measure func(*growing, context.Context) (float64, error)
@@ -31,14 +31,14 @@ var costs = []struct {
 	{"backup, ms", (*growing).backup},
 }
 
-// What grow may be limited to.
+// What grow can be limited to.
 const (
 	onlyCosts   = "costs"
 	onlyFilters = "filters"
 	onlyTable   = "table"
 )
 
-// growing is a server with a number of jobs.
+// growing is a server with a given number of jobs.
 type growing struct {
 	*server
 	jobs     int
@@ -88,7 +88,7 @@ func measureGrowth(ctx context.Context, o options, numbers []int, plot string) e
 	return os.WriteFile(plot, drawChart(names, series), 0o644)
 }
 
-// measureCosts measures the later filters and each cost on a new server with this
+// measureCosts measures the later filters and each cost on a new server with the given
 // number of jobs.
 func measureCosts(ctx context.Context, o options, jobs int) (f, filters figures, err error) {
 	dir, err := os.MkdirTemp(o.Dir, "molrun-bench-")
@@ -212,13 +212,13 @@ func (g *growing) prune(ctx context.Context) (float64, error) {
 	return milliseconds(took), err
 }
 
-// backup copies the database and looks for the result of every job. It fails in
-// the end because seeded jobs have no results.
+// backup measures a backup, which copies the database and looks for the result of every
+// job. The command fails at the end because seeded jobs have no results.
 func (g *growing) backup(ctx context.Context) (float64, error) {
 	began := time.Now()
 	_, err := g.run(ctx, "backup", filepath.Join(g.dir, "backups"))
 	took := time.Since(began)
-	if err != nil && !strings.Contains(err.Error(), "the backup is complete except for") {
+	if err != nil && !strings.Contains(err.Error(), "the backup was made, but the data itself has") {
 		return 0, err
 	}
 	return milliseconds(took), nil

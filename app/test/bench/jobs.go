@@ -75,8 +75,8 @@ func awaitAll(ctx context.Context, s *server) error {
 	return nil
 }
 
-// measureStart measures on an idle service the time from the submission of a
-// job until its process runs. The process itself prints that time.
+// measureStart measures, on an idle service, the time from the submission of a job until
+// its process runs. The process itself prints the latter time.
 func measureStart(ctx context.Context, b *testbed, f figures) error {
 	series := time.Now().UnixNano()
 	var all []time.Duration

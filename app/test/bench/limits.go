@@ -15,9 +15,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The limit of submissions puts records of 500 bytes into bbolt, with one index
-// entry for each listing that a job is in, and does nothing else. One goroutine
-// commits for all waiting clients.
+// The limit for submissions puts records of 500 bytes into bbolt, with one index entry
+// for each listing that contains the job. One goroutine commits for all waiting clients.
 const (
 	limitIndexes = 8
 	limitValue   = 500
@@ -60,8 +59,8 @@ type committer struct {
 	ended chan struct{}
 }
 
-// run commits for all waiting callers at once. Before a commit it waits a moment
-// for as many callers as last time.
+// run commits for all waiting callers at once. Before each commit it waits briefly for as
+// many callers as in the last one.
 func (c *committer) run() {
 	defer close(c.ended)
 	expected := 1
@@ -146,8 +145,8 @@ func limitSync(ctx context.Context, dir string, d time.Duration) (s sample, err 
 	}))
 }
 
-// concurrentStarts is how many jobs run concurrently, and how many processes in
-// the limit.
+// concurrentStarts is the number of jobs that run concurrently, and of processes in the
+// limit measurement.
 const concurrentStarts = 4
 
 // limitStarts measures how fast the machine starts and reaps processes that do

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// measureList compares pages of 50 among many jobs with those among a thousand.
+// measureList compares pages of 50 among many jobs with pages among a thousand.
 func measureList(ctx context.Context, b *testbed, f figures) error {
 	d := b.Duration / 4
 	for _, s := range []struct {
@@ -110,10 +110,10 @@ func alternate(ctx context.Context, address string, d time.Duration, one, other 
 	return a, b, ctx.Err()
 }
 
-// A crowd are clients that submit at the same time. They run as one process after all
-// others, since they stand for other machines.
+// A crowd is a set of clients that submit concurrently. They run as one process at the
+// lowest priority, since they stand for other machines.
 
-// crowdSpec is what a crowd is told, as JSON on its standard input.
+// crowdSpec configures a crowd, as JSON on its standard input.
 type crowdSpec struct {
 	Address, Key   string
 	Pid            int    // of the server
@@ -122,23 +122,23 @@ type crowdSpec struct {
 	Clients        int
 	Rounds         int
 	Idle           time.Duration // before each round
-	For            time.Duration // how long a round lasts; a client submits at least once
+	For            time.Duration // duration of a round; a client submits at least once
 }
 
-// crowdReport is what a crowd prints.
+// crowdReport is the output of a crowd.
 type crowdReport struct {
 	Rounds []crowdRound
 	Took   []time.Duration // sorted
 }
 
-// crowdRound is a time in which the crowd submitted.
+// crowdRound is a period in which the crowd submitted.
 type crowdRound struct {
 	Begun, Ended int64 // Unix times in nanoseconds
 	Own, Server  time.Duration
 }
 
-// submitTogether is the process of a crowd.
-func submitTogether(ctx context.Context, in io.Reader, out io.Writer) error {
+// runCrowdProcess is the main function of a crowd process.
+func runCrowdProcess(ctx context.Context, in io.Reader, out io.Writer) error {
 	var spec crowdSpec
 	if err := json.NewDecoder(in).Decode(&spec); err != nil {
 		return err
@@ -157,7 +157,7 @@ func submitTogether(ctx context.Context, in io.Reader, out io.Writer) error {
 		if err := pause(ctx, spec.Idle); err != nil {
 			return err
 		}
-		own := ownCPU()
+		own := processCPU()
 		before, err := clockOf(spec.Pid)
 		if err != nil {
 			return err
@@ -166,7 +166,7 @@ func submitTogether(ctx context.Context, in io.Reader, out io.Writer) error {
 			number := 0
 			return func() error {
 				number++
-				return s.submitPatiently(&conns[n], fmt.Sprintf("%s-%d-%d-%d", spec.Series, round, n, number), spec.Type, spec.Settings)
+				return s.submitWithRetries(&conns[n], fmt.Sprintf("%s-%d-%d-%d", spec.Series, round, n, number), spec.Type, spec.Settings)
 			}, func() {}, nil
 		})
 		if err != nil {
@@ -177,20 +177,21 @@ func submitTogether(ctx context.Context, in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		report.Rounds = append(report.Rounds, crowdRound{ended - int64(done.elapsed), ended, ownCPU() - own, after - before})
+		report.Rounds = append(report.Rounds, crowdRound{ended - int64(done.elapsed), ended, processCPU() - own, after - before})
 		report.Took = append(report.Took, done.took...)
 	}
 	slices.Sort(report.Took)
 	return json.NewEncoder(out).Encode(report)
 }
 
-// busyNow is what a server answers that has too much to check.
+// busyNow is in the server's response when too many submissions are waiting to be
+// validated.
 const busyNow = "status 503"
 
-// submitPatiently submits a job, again if the server is busy, as on a machine on which much
-// else runs: the wait counts.
-func (s *server) submitPatiently(c **conn, name, typ, settings string) error {
-	return askPatiently(c, s.address, func() error { return s.submitNew(*c, name, typ, settings) }, busyNow)
+// submitWithRetries submits a job, and retries while the server is busy, as on a heavily
+// loaded machine. The waiting time counts.
+func (s *server) submitWithRetries(c **conn, name, typ, settings string) error {
+	return withRetries(c, s.address, func() error { return s.submitNew(*c, name, typ, settings) }, busyNow)
 }
 
 // submitNew submits a job, which must be new.

@@ -9,7 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// A crowd on a machine that is busy submits all that it has to, also if the server hangs up.
+// On a busy machine, a crowd completes all its submissions even if the server closes
+// connections.
 func TestCrowdSubmitsAgain(t *testing.T) {
 	var asked atomic.Int32
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -27,7 +28,7 @@ func TestCrowdSubmitsAgain(t *testing.T) {
 	c, err := dial(s.address)
 	must.OK(t, err)
 	defer func() { c.close() }()
-	if err := s.submitPatiently(&c, "a", "cg-idp", `{}`); err != nil || asked.Load() != 3 {
+	if err := s.submitWithRetries(&c, "a", "cg-idp", `{}`); err != nil || asked.Load() != 3 {
 		t.Errorf("%v after %d requests, want 3", err, asked.Load())
 	}
 }

@@ -10,8 +10,8 @@ import (
 // crowd is the number of clients that submit concurrently.
 const crowd = 64
 
-// client opens the client with this number. It returns the client's operation
-// and how to close it.
+// client opens the client with number n. It returns the client's operation and a function
+// that closes it.
 type client func(n int) (op func() error, end func(), err error)
 
 // local is a client that needs no connection.
@@ -19,7 +19,7 @@ func local(op func() error) client {
 	return func(int) (func() error, func(), error) { return op, func() {}, nil }
 }
 
-// connected gives each client a connection of its own.
+// connected gives each client its own connection.
 func connected(address string, operation func(c *conn, n int) func() error) client {
 	return func(n int) (func() error, func(), error) {
 		c, err := dial(address)
@@ -30,8 +30,8 @@ func connected(address string, operation func(c *conn, n int) func() error) clie
 	}
 }
 
-// closedLoop runs clients for a duration. Each client starts its next operation
-// when the last one has returned, and makes at least one.
+// closedLoop runs clients for a duration. Each client starts its next operation when the
+// previous one has returned, and performs at least one.
 func closedLoop(ctx context.Context, clients int, d time.Duration, open client) (sample, error) {
 	took, errs := make([][]time.Duration, clients), make([]error, clients)
 	var all sync.WaitGroup
@@ -91,7 +91,7 @@ func (s sample) quantile(q float64) float64 {
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// pause sleeps unless the context ends.
+// pause sleeps for d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

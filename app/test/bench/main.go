@@ -1,13 +1,12 @@
-// Command bench measures molrun next to what the machine allows. It starts real
-// servers as child processes, drives them over HTTP, and in the same round
-// measures the limits that molrun cannot beat (bare group commits to bbolt, bare
-// process starts) and its peers (nginx, OpenSSL). Absolute figures depend on the
-// machine and on noise from other virtual machines; ratios within a round depend
-// on the program.
+// Command bench measures molrun against the limits of the machine. It starts real servers
+// as child processes, drives them over HTTP, and in the same round measures the limits
+// that molrun cannot beat (bare group commits to bbolt, bare process starts) and its
+// peers (nginx, OpenSSL). Absolute values depend on the machine and on noise from other
+// virtual machines; ratios within a round depend on the program.
 //
 //	go run ./app/test/bench run     # all measurements, in rounds, against their goals
-//	go run ./app/test/bench grow    # costs that may depend on the number of jobs
-//	go run ./app/test/bench rows    # a batch of short rows, next to xargs
+//	go run ./app/test/bench grow    # costs that might depend on the number of jobs
+//	go run ./app/test/bench rows    # a batch of short jobs, compared with xargs
 //	go run ./app/test/bench seed    # a data directory full of finished jobs
 package main
 
@@ -44,7 +43,7 @@ func run(args []string) int {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return remote.Usage(err) })
 	root.AddCommand(runCommand(), growCommand(), rowsCommand(), seedCommand(), bareCommand(),
-		childCommand("person", askSteadily), childCommand("crowd", submitTogether))
+		childCommand("person", runPerson), childCommand("crowd", runCrowdProcess))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -134,8 +133,8 @@ func rowsCommand() *cobra.Command {
 	return c
 }
 
-// withMolrun runs a measurement of the molrun binary in the options, or of one
-// that it builds for it.
+// withMolrun runs a measurement with the molrun binary in the options, or with one that
+// it builds.
 func withMolrun(ctx context.Context, o options, measure func(options) error) (err error) {
 	if o.Molrun != "" {
 		return measure(o)
@@ -177,7 +176,7 @@ func seedCommand() *cobra.Command {
 	return c
 }
 
-// bareCommand is started by run as a process of its own.
+// bareCommand is started by run as a separate process.
 func bareCommand() *cobra.Command {
 	var dir, address string
 	c := &cobra.Command{
@@ -192,8 +191,8 @@ func bareCommand() *cobra.Command {
 	return c
 }
 
-// childCommand is started by run as a process of its own, which is told on its
-// standard input what to do.
+// childCommand is started by run as a separate process that reads its instructions from
+// standard input.
 func childCommand(name string, run func(context.Context, io.Reader, io.Writer) error) *cobra.Command {
 	return &cobra.Command{
 		Use:    name,

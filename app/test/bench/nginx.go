@@ -15,7 +15,7 @@ import (
 // nginx is the peer for downloads (sendfile) and uploads (DAV).
 type nginx struct {
 	process *child
-	files   string // the directory that it serves
+	files   string // the directory it serves
 	address string
 }
 
@@ -44,8 +44,7 @@ http {
 }
 `
 
-// startNginx starts nginx in a directory of its own. It returns nil if nginx is
-// not installed.
+// startNginx starts nginx in its own directory. It returns nil if nginx is not installed.
 func startNginx(ctx context.Context, dir string) (*nginx, error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
@@ -62,7 +61,7 @@ func startNginx(ctx context.Context, dir string) (*nginx, error) {
 	}
 	text := fmt.Sprintf(nginxConfig, dir, n.address)
 	if os.Getuid() == 0 {
-		text = "user root;\n" + text // only root may enter the directory
+		text = "user root;\n" + text // only root can enter the directory
 	}
 	config, log := filepath.Join(dir, "nginx.conf"), filepath.Join(dir, "error.log")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -78,7 +77,7 @@ func startNginx(ctx context.Context, dir string) (*nginx, error) {
 	})
 }
 
-// pids returns the master process and its workers.
+// pids returns the PIDs of the master process and its workers.
 func (n *nginx) pids() []int {
 	master := n.process.pid()
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", master))

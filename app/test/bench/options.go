@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// options say what to measure and how long.
+// options say what to measure and for how long.
 type options struct {
 	Molrun   string        // the binary to measure
 	Dir      string        // for temporary files; "" is the system's directory
@@ -23,7 +23,7 @@ type options struct {
 	Largest  unit.Bytes    // of the largest file of a result, which is sparse
 
 	Table io.Writer // of the goals
-	Lines io.Writer // JSON, one line for each measurement; nil for none
+	Lines io.Writer // JSON, one line per measurement; nil prints none
 	Log   io.Writer // progress
 }
 

@@ -93,29 +93,29 @@ func (f filter) path() string {
 	return path
 }
 
-// A person is a client that asks at a steady pace, whether it is answered or not, so
-// that no wait hides another. It runs as a process of its own before all others, since
-// it stands for somebody at another machine.
+// A person is a client that sends requests at a steady pace, without waiting for
+// responses, so that no wait hides another. It runs in its own process at the highest
+// priority, since it stands for a user at another machine.
 
-// personSpec is what a person is told, as JSON on its standard input. It stops when
-// that ends.
+// personSpec configures a person, as JSON on its standard input. The person stops at the
+// end of the input.
 type personSpec struct {
 	Address  string
 	Requests [][]byte // sent in turn
 	Every    time.Duration
 }
 
-// reply is an answer to a person.
+// reply is the response to one request of a person.
 type reply struct {
-	Request int   // its number in the spec
+	Request int   // its index in the spec
 	Sent    int64 // Unix time in nanoseconds
 	Took    time.Duration
-	CPU     time.Duration // that the person has used so far
+	CPU     time.Duration // used by the person so far
 	Err     string        `json:",omitempty"`
 }
 
-// askSteadily is the process of a person. It prints its replies as JSON.
-func askSteadily(ctx context.Context, in io.Reader, out io.Writer) error {
+// runPerson is the main function of a person process. It prints its replies as JSON.
+func runPerson(ctx context.Context, in io.Reader, out io.Writer) error {
 	var spec personSpec
 	told := json.NewDecoder(in)
 	if err := told.Decode(&spec); err != nil {
@@ -124,12 +124,12 @@ func askSteadily(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // until the end
+		_, _ = io.Copy(io.Discard, in) // until the end of the input
 		stop()
 	}()
 	p := &person{spec: spec}
 	var asking sync.WaitGroup
-	slots := make(chan struct{}, mostAsked)
+	slots := make(chan struct{}, maxConcurrent)
 	next := time.Now()
 	for n := 0; ctx.Err() == nil; n++ {
 		due := next
@@ -149,31 +149,32 @@ type person struct {
 	spec personSpec
 
 	mu      sync.Mutex
-	free    []*conn // connections on which nothing is asked
+	free    []*conn // idle connections
 	replies []reply
 }
 
-// Requests of a person pile up where the machine stands still for a moment, until the key
-// has too many of them in progress, or the service. Those that are refused then are sent again: the wait
-// counts.
+// Requests of a person pile up when the machine stalls, until the key or the service has
+// too many in progress. Requests rejected for that reason are sent again; the waiting
+// time counts.
 const (
-	mostAsked  = 4000 // at once, each on a connection of its own
-	askAgain   = 10 * time.Millisecond
-	askAtMost  = 1000 // times
-	tooManyNow = "status 429"
+	maxConcurrent = 4000 // at once, each on its own connection
+	retryPause    = 10 * time.Millisecond
+	maxRetries    = 1000 // times
+	tooManyNow    = "status 429"
 )
 
-// askPatiently asks, and again on a new connection as long as the answer is one of the refusals, or
-// there is none: a server to which many connect hangs up on those that have been silent the longest.
-// What asks must notice if it is heard twice.
-func askPatiently(c **conn, address string, ask func() error, refusals ...string) (err error) {
-	for range askAtMost {
+// withRetries calls ask, and retries on a new connection while the server rejects the
+// request with one of the refusals or hangs up: a server with many connections closes
+// those that have been idle the longest. ask must detect if its request is processed
+// twice.
+func withRetries(c **conn, address string, ask func() error, refusals ...string) (err error) {
+	for range maxRetries {
 		refused := func(refusal string) bool { return strings.Contains(err.Error(), refusal) }
 		if err = ask(); err == nil || !hungUp(err) && !slices.ContainsFunc(refusals, refused) {
 			return err
 		}
 		(*c).close()
-		time.Sleep(askAgain)
+		time.Sleep(retryPause)
 		again, err := dial(address)
 		if err != nil {
 			return err
@@ -183,23 +184,24 @@ func askPatiently(c **conn, address string, ask func() error, refusals ...string
 	return err
 }
 
-// hungUp reports whether the server has closed the connection before it answered.
+// hungUp reports whether the server closed the connection before it responded.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// ask sends a request, which was due at a time, on a connection of its own.
+// ask sends a request on its own connection. The latency counts from the time at which
+// the request was due.
 func (p *person) ask(request int, due time.Time) {
 	c, err := p.take()
 	r := reply{Request: request, Sent: due.UnixNano()}
 	if err == nil {
-		err = askPatiently(&c, p.spec.Address, func() error {
+		err = withRetries(&c, p.spec.Address, func() error {
 			_, err := c.do(p.spec.Requests[request])
 			return err
 		}, tooManyNow, busyNow)
 	}
 	r.Took = time.Since(due)
-	r.CPU = ownCPU()
+	r.CPU = processCPU()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -210,7 +212,7 @@ func (p *person) ask(request int, due time.Time) {
 	p.replies = append(p.replies, r)
 }
 
-// take returns a connection, the one that was used last.
+// take returns the most recently used idle connection, or a new one.
 func (p *person) take() (*conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,11 +224,11 @@ func (p *person) take() (*conn, error) {
 	return dial(p.spec.Address)
 }
 
-// ownCPU returns the CPU time of this process.
-func ownCPU() time.Duration {
+// processCPU returns the CPU time of this process.
+func processCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0 // fails only for other arguments
+		return 0 // cannot fail with these arguments
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuDuring returns the CPU time that processes use while run runs, including
-// that of children they have waited for.
+// cpuDuring returns the CPU time that processes use while run runs, including the
+// children they have waited for.
 func cpuDuring(run func() error, pids ...int) (time.Duration, error) {
 	before, err := cpuOf(pids)
 	if err != nil {
@@ -38,8 +38,8 @@ func cpuOf(pids []int) (total time.Duration, err error) {
 	return total, nil
 }
 
-// clocksOf returns the CPU time of a process itself, and that of children it has
-// waited for, with theirs.
+// clocksOf returns the CPU time of a process itself, and that of the children it has
+// waited for, including their own children.
 func clocksOf(pid int) (process, children time.Duration, err error) {
 	process, err = clockOf(pid)
 	if err != nil {
@@ -62,7 +62,7 @@ func clockOf(pid int) (time.Duration, error) {
 // tick is the unit of CPU times in /proc, the same on every Linux.
 const tick = 10 * time.Millisecond
 
-// childrenOf returns the CPU time of children, in ticks.
+// childrenOf returns the CPU time of a process's children, in whole ticks.
 func childrenOf(pid int) (total time.Duration, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -92,7 +92,7 @@ func awaitChildren(ctx context.Context, pid int) error {
 		}
 		found := ""
 		for _, list := range lists {
-			text, _ := os.ReadFile(list) // the thread may just have ended
+			text, _ := os.ReadFile(list) // the thread might just have ended
 			found += string(text)
 		}
 		if found == "" {
@@ -100,18 +100,18 @@ func awaitChildren(ctx context.Context, pid int) error {
 		}
 		_ = pause(ctx, 20*time.Millisecond) // the loop ends with the context
 	}
-	return fmt.Errorf("wait for the end of the server's children: %w", ctx.Err())
+	return fmt.Errorf("wait for the server's children to exit: %w", ctx.Err())
 }
 
-// anonymousMemory returns the memory of a process in MiB without the pages of
-// mapped files, such as the database, which the kernel can reclaim.
+// anonymousMemory returns the anonymous memory of a process in MiB. It excludes the pages
+// of mapped files, such as the database, which the kernel can reclaim.
 func anonymousMemory(pid int) (float64, error) {
 	kib, err := readStatus(fmt.Sprintf("/proc/%d", pid), "RssAnon")
 	return float64(kib) / 1024, err
 }
 
-// peakMemory watches the anonymous memory of a process until stop is called,
-// which returns the highest value in MiB.
+// peakMemory watches the anonymous memory of a process until stop is called. stop returns
+// the peak in MiB.
 func peakMemory(pid int) (stop func() float64) {
 	watched := watchMemory(pid)
 	return func() (highest float64) {
@@ -122,14 +122,14 @@ func peakMemory(pid int) (stop func() float64) {
 	}
 }
 
-// memory is what a process had at a time.
+// memory is the memory use of a process at one time.
 type memory struct {
 	at  time.Time
 	mib float64
 }
 
-// watchMemory watches the anonymous memory of a process until stop is called,
-// which returns all that it saw.
+// watchMemory samples the anonymous memory of a process until stop is called. stop
+// returns all samples.
 func watchMemory(pid int) (stop func() []memory) {
 	var all []memory
 	done := make(chan struct{})

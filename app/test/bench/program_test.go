@@ -20,8 +20,8 @@ import (
 // molrun is the binary that the tests measure.
 var molrun string
 
-// TestMain builds molrun once for all tests. The test binary started with a
-// command is the program itself.
+// TestMain builds molrun once for all tests. With a command as its first argument, the
+// test binary runs as the program itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		os.Exit(run(os.Args[1:]))
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bench runs the program and returns what it printed and its exit code.
+// bench runs the program and returns its output and exit code.
 func bench(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -51,8 +51,8 @@ func bench(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
-// shortRun takes seconds: it shows that everything is measured, and its figures
-// mean nothing.
+// shortRun returns the arguments of a run that takes seconds. It shows that everything is
+// measured; the values mean nothing.
 func shortRun(dir string, more ...string) []string {
 	return append([]string{
 		"run", "--molrun", molrun, "--jobs", "3000", "--rounds", "1", "--for", "100ms", "--size", "4MiB", "--largest", "64MiB", "--dir", dir,

@@ -49,11 +49,11 @@ func (s *server) calling(requests ...[]byte) client {
 	})
 }
 
-// note makes the settings as long as those of seeded jobs.
+// note pads the settings to the length of those of seeded jobs.
 var note = strings.Repeat("molecule ", seedSettings/9)
 
-// submitting is a client that submits jobs with new names, each with settings
-// of some hundred bytes.
+// submitting is a client that submits jobs with new names, each with a few hundred bytes
+// of settings.
 func (s *server) submitting() client {
 	s.series++
 	series := s.series
@@ -94,7 +94,7 @@ func (s *server) block() error {
 	return err
 }
 
-// unblock cancels that job, so that its process does not outlive the server.
+// unblock cancels the blocking job, so that its process does not outlive the server.
 func (s *server) unblock() error {
 	if err := s.call(s.post("/jobs/blocker/cancel", nil), nil); err != nil {
 		return err

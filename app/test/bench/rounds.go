@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// measurements in order: those that are compared with each other are neighbors.
+// measurements in order. Those that are compared with each other are adjacent.
 var measurements = []struct {
 	name string
 	run  func(context.Context, *testbed, figures) error

@@ -13,18 +13,18 @@ import (
 	"molrun/app"
 )
 
-// rowCPUs is how many CPUs the service and xargs have.
+// rowCPUs is the number of CPUs of the service, and of xargs.
 const rowCPUs = 2
 
-// shortRows is a batch of rows that all run the same short program.
+// shortRows is a batch of jobs that all run the same short program.
 type shortRows struct {
 	Rows    int
-	Seconds float64 // that the program takes, which is /bin/true if they are 0
+	Seconds float64 // runtime of the program; 0 runs /bin/true
 	Sandbox bool
-	Peer    int // how many starts of xargs are measured before the batch, and after it
+	Peer    int // number of xargs starts measured before the batch, and again after it
 }
 
-// program is what a row runs.
+// program returns the command of each job.
 func (r shortRows) program() []string {
 	if r.Seconds == 0 {
 		return []string{"/bin/true"}
@@ -32,9 +32,9 @@ func (r shortRows) program() []string {
 	return []string{"/bin/sleep", fmt.Sprint(r.Seconds)}
 }
 
-// algorithm says that its rows are short, so that they share processes from the first on.
+// algorithm declares its jobs short, so that they share processes from the first job on.
 func (r shortRows) algorithm() string {
-	const least = 0.05 // what a row of /bin/true may take on a busy machine
+	const least = 0.05 // runtime allowed for /bin/true on a busy machine
 	return fmt.Sprintf(`format = 1
 type = "row"
 version = "1"
@@ -55,7 +55,7 @@ memory = "16MiB"
 `, strings.Join(r.program(), `", "`), max(r.Seconds, least))
 }
 
-// body is the request that submits the batch.
+// body returns the request body that submits the batch.
 func (r shortRows) body() []byte {
 	b := []byte(`{"batchName":"rows","type":"row","settings":[`)
 	for n := range r.Rows {
@@ -67,13 +67,14 @@ func (r shortRows) body() []byte {
 	return append(b, "]}"...)
 }
 
-// limit bounds the wait for the batch: a row may take a second more than its program does.
+// limit bounds the wait for the batch: each job is allowed one second more than its
+// program takes.
 func (r shortRows) limit() time.Duration {
 	return patience + time.Duration(float64(r.Rows)*(r.Seconds+1)/rowCPUs*float64(time.Second))
 }
 
-// measureRows measures a batch of short rows on a new service in each round, between two
-// measurements of xargs with the same program, and prints a line of JSON for each.
+// measureRows measures in each round a batch of short jobs on a new service, between two
+// measurements of xargs with the same program, and prints a line of JSON for each round.
 func measureRows(ctx context.Context, o options, r shortRows) error {
 	for round := range o.Rounds {
 		f := figures{}
@@ -116,7 +117,7 @@ func (r shortRows) measure(ctx context.Context, o options, f figures) (err error
 	return err
 }
 
-// measureBatch measures the batch on a service of its own.
+// measureBatch measures the batch on its own service.
 func (r shortRows) measureBatch(ctx context.Context, o options, dir string, f figures) (err error) {
 	s, err := newServer(o.Molrun, filepath.Join(dir, "service"), rowCPUs)
 	if err != nil {
@@ -138,15 +139,15 @@ func (r shortRows) measureBatch(ctx context.Context, o options, dir string, f fi
 	return nil
 }
 
-// cancelRows ends the batch early, so that no row outlives the server.
+// cancelRows cancels the batch, so that no job outlives the server.
 func (s *server) cancelRows() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return errors.Join(s.call(s.post("/jobs/rows/cancel", nil), nil), awaitChildren(ctx, s.pid()))
 }
 
-// measureOn submits the batch and waits for its end, and for that of the processes which
-// its rows shared: only then is it known what they have used.
+// measureOn submits the batch and waits until it has finished and the processes shared by
+// its jobs have exited: their CPU time is known only then.
 func (r shortRows) measureOn(ctx context.Context, s *server, f figures) error {
 	ctx, cancel := context.WithTimeout(ctx, r.limit())
 	defer cancel()
@@ -175,7 +176,7 @@ func (r shortRows) measureOn(ctx context.Context, s *server, f figures) error {
 	return err
 }
 
-// awaitRows waits for the end of the batch, of which every row has to complete.
+// awaitRows waits for the end of the batch. It fails unless every job completes.
 func (s *server) awaitRows(ctx context.Context, rows int) error {
 	for ctx.Err() == nil {
 		var batch struct {
@@ -193,15 +194,15 @@ func (s *server) awaitRows(ctx context.Context, rows int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("wait for the end of the batch: %w", ctx.Err())
+	return fmt.Errorf("wait for the batch to finish: %w", ctx.Err())
 }
 
-// afterSubmission is how long the service is still busy with a submission that it has
-// answered: rows begin, and its garbage is not yet collected.
+// afterSubmission is how long the service stays busy after it has responded to a
+// submission: jobs are starting, and its garbage is not yet collected.
 const afterSubmission = 30 * time.Second
 
-// addMemory adds the peaks during the submission, shortly after it, and later. A batch that
-// ended before has no later one.
+// addMemory adds the peaks during the submission, shortly after it, and later. A batch
+// that ends sooner has no later peak.
 func (f figures) addMemory(all []memory, answered time.Time) {
 	for _, m := range all {
 		phase := "memory.later"
@@ -215,7 +216,7 @@ func (f figures) addMemory(all []memory, answered time.Time) {
 	}
 }
 
-// starts is what xargs needed.
+// starts is the time that xargs took.
 type starts struct {
 	took, cpu time.Duration
 }
@@ -223,9 +224,9 @@ type starts struct {
 // rate is in programs per second.
 func (s starts) rate(n int) float64 { return float64(n) / s.took.Seconds() }
 
-// xargs runs the program of a row as often as it is told, two at a time: what users do
-// without a service, with no log, directory or record of each. In a sandbox, the program
-// is started by bwrap.
+// xargs runs the program of a job Peer times, two at a time. This is what users do
+// without a service, with no log, directory or record for each run. With Sandbox, bwrap
+// starts the program.
 func (r shortRows) xargs(ctx context.Context, dir string) (s starts, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit())
 	defer cancel()
@@ -243,9 +244,9 @@ func (r shortRows) xargs(ctx context.Context, dir string) (s starts, err error) 
 	return starts{time.Since(began), c.ProcessState.UserTime() + c.ProcessState.SystemTime()}, nil
 }
 
-// bubblewrap begins a command in the nearest simple equivalent of the service's sandbox:
-// the same namespaces, but with the whole of the machine's /etc, which takes one mount,
-// an empty /tmp, and no process in between.
+// bubblewrap returns the start of a command that runs in the nearest simple equivalent of
+// the service's sandbox: the same namespaces, but with the machine's entire /etc, which
+// takes one mount, an empty /tmp, and no intermediate process.
 func bubblewrap(work string) []string {
 	a := []string{
 		"bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",

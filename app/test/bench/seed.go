@@ -42,9 +42,9 @@ const (
 func seedUser(n int) string      { return fmt.Sprintf("user%02d@lab.example", n) }
 func seedAlgorithm(n int) string { return fmt.Sprintf("algorithm-%02d", n) }
 
-// seed fills the database of a data directory that no service uses with finished
-// jobs of the last years. A few of the users have most of the jobs, and one job
-// in ten has failed. The jobs have no results.
+// seed fills the database of a data directory that no service is using with finished jobs
+// of the last years. A few users have most of the jobs, and one job in ten has failed.
+// The jobs have no results.
 func seed(ctx context.Context, data string, jobs int, progress func(done int)) (err error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *seeding) vary(j *app.Job) {
 	}
 }
 
-// finish records how the job went.
+// finish records the outcome of the job.
 func (s *seeding) finish(j *app.Job, at time.Time) {
 	waited, ran := s.seconds(60), s.seconds(3600)
 	j.StartedAt = unit.At(at.Add(time.Duration(waited * float64(time.Second))))

@@ -34,7 +34,7 @@ func TestSeededDatabaseIsSoundAndHasRareJobsForEachFilter(t *testing.T) {
 			all, users[rareUser], algorithms[rareAlgorithm], jobs, rareHits)
 	}
 	if users[absentUser]+algorithms[absentAlgorithm] > 0 {
-		t.Error("there are jobs of the absent user or algorithm")
+		t.Error("found jobs of the absent user or algorithm")
 	}
 	if users[seedUser(0)] < 5*users[seedUser(30)] {
 		t.Errorf("jobs by user: %v; want most of the jobs with a few users", users)

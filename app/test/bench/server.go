@@ -28,9 +28,9 @@ type server struct {
 
 // algorithms of the server, by name.
 var algorithms = map[string]string{
-	// nothing shows what a job costs beyond its program.
+	// nothing shows the cost of a job apart from its program.
 	"nothing": `command = ["/bin/true"]` + parameter("note", "string"),
-	// checked has a program that checks its settings.
+	// checked has a program that validates its settings.
 	"checked": `command = ["/bin/true"]` + "\n\n[validate]\ncommand = [\"/bin/echo\", \"[]\"]",
 	// moment prints the time at which its process runs.
 	"moment": `command = ["/bin/date", "+%s%N"]`,
@@ -47,11 +47,12 @@ func parameter(name, kind string) string {
 	return fmt.Sprintf("\n\n[[parameters]]\nname = %q\ntype = %q\nrequired = true", name, kind)
 }
 
-// unhurried lets the server wait for clients that run after all others: on a busy
-// machine they are silent for long between a connection and their first request.
-const unhurried = "[limits]\nheader_time = \"10m\"\nidle_time = \"20m\"\n"
+// longTimeouts makes the server wait for clients that run at the lowest priority: on a busy
+// machine they can be silent for a long time between connecting and sending their first
+// request.
+const longTimeouts = "[limits]\nheader_time = \"10m\"\nidle_time = \"20m\"\n"
 
-// newServer prepares the directory of a server; the data may exist already.
+// newServer prepares the directory of a server; the data can exist already.
 func newServer(program, dir string, cpus int) (*server, error) {
 	s := &server{program: program, dir: dir}
 	if err := os.MkdirAll(filepath.Join(dir, "algorithms"), 0o700); err != nil {
@@ -74,7 +75,7 @@ func (s *server) addAlgorithm(name, text string) error {
 // configure writes the configuration, with a setting of the sandbox.
 func (s *server) configure(cpus int, sandbox string) error {
 	config := fmt.Sprintf("data = %q\nalgorithms = %q\n[runner]\ncpus = %d\nsandbox = %q\n[log]\nformat = \"json\"\n%s",
-		s.data(), filepath.Join(s.dir, "algorithms"), cpus, sandbox, unhurried)
+		s.data(), filepath.Join(s.dir, "algorithms"), cpus, sandbox, longTimeouts)
 	return os.WriteFile(s.config(), []byte(config), 0o600)
 }
 
@@ -83,8 +84,8 @@ func (s *server) database() string { return filepath.Join(s.data(), "jobs.db") }
 func (s *server) config() string   { return filepath.Join(s.dir, "config.toml") }
 func (s *server) pid() int         { return s.process.pid() }
 
-// start starts the process and returns the time until it answered a request.
-// The first start also makes the API key.
+// start starts the process and returns the time until it responds to a request. The first
+// start also creates the API key.
 func (s *server) start(ctx context.Context) (took time.Duration, err error) {
 	if s.address, err = whole.FreeAddress(); err != nil {
 		return 0, err
@@ -116,7 +117,8 @@ func (s *server) start(ctx context.Context) (took time.Duration, err error) {
 	return took, err
 }
 
-// environment leaves out the variables that would configure the servers.
+// environment returns the environment without the variables that would configure the
+// servers.
 func environment() (kept []string) {
 	for _, entry := range os.Environ() {
 		if !strings.HasPrefix(entry, "MOLRUN_") {
@@ -137,8 +139,7 @@ func (s *server) probe() error {
 	return err
 }
 
-// run runs a molrun command on the server's data, and returns what it prints as its
-// answer.
+// run runs a molrun command on the server's data and returns its standard output.
 func (s *server) run(ctx context.Context, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, s.program, append(args, "--config", s.config())...)
 	c.Env = environment()
@@ -150,7 +151,7 @@ func (s *server) run(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// restart stops the process and starts it again; running jobs go on.
+// restart stops the process and starts it again; running jobs continue.
 func (s *server) restart(ctx context.Context) (took time.Duration, err error) {
 	if err := s.stop(); err != nil {
 		return 0, err
@@ -165,8 +166,8 @@ func (s *server) stop() error {
 	return p.stop()
 }
 
-// close ends the process and the job that blocks it. It does nothing if there
-// is no server.
+// close ends the process and the job that blocks its queue. It does nothing on a nil
+// server.
 func (s *server) close() error {
 	if s == nil {
 		return nil
@@ -178,7 +179,7 @@ func (s *server) close() error {
 	return errors.Join(err, s.stop())
 }
 
-// otherUser returns the server as another user sees it.
+// otherUser returns the server with the key of another user.
 func (s *server) otherUser(ctx context.Context) (*server, error) {
 	s.series++
 	key, err := s.run(ctx, "key", "create", "--organization", organization, "--email", fmt.Sprintf("other%d@bench.example", s.series))

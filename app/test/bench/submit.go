@@ -65,9 +65,9 @@ func measureSubmitOne(ctx context.Context, b *testbed, f figures) error {
 // crowdOfListeners is the number of streams of events.
 const crowdOfListeners = 1000
 
-// measureListeners compares submissions of many clients with those while a thousand
-// others listen: to their own jobs, so that they hear nothing, and to everybody's. It
-// also watches a server of which nothing is asked but to be listened to.
+// measureListeners compares submissions of many clients with submissions while a thousand
+// others listen: to their own jobs, so that they receive no events, and to all jobs. It
+// also measures a server that has listeners and nothing else to do.
 func measureListeners(ctx context.Context, b *testbed, f figures) error {
 	if err := measureIdleListeners(ctx, b, f); err != nil {
 		return err
@@ -84,7 +84,8 @@ func measureListeners(ctx context.Context, b *testbed, f figures) error {
 	return nil
 }
 
-// submitBesideListeners measures submissions with listeners between two times without.
+// submitBesideListeners measures submissions with listeners, and before and after that
+// without.
 func (b *testbed) submitBesideListeners(ctx context.Context, other *server, path, name string, f figures) error {
 	var rates, costs [3]float64
 	for i := range rates {
@@ -110,7 +111,7 @@ func (b *testbed) submitBesideListeners(ctx context.Context, other *server, path
 	return nil
 }
 
-// measureIdleListeners measures what a thousand streams cost that hear nothing.
+// measureIdleListeners measures the cost of a thousand streams that receive no events.
 func measureIdleListeners(ctx context.Context, b *testbed, f figures) error {
 	s := b.small
 	if _, err := s.restart(ctx); err != nil {
@@ -124,20 +125,20 @@ func measureIdleListeners(ctx context.Context, b *testbed, f figures) error {
 	if err != nil {
 		return err
 	}
-	settled := pause(ctx, time.Second) // the last of the opening is over
+	settled := pause(ctx, time.Second) // opening the streams is over
 	after, err := anonymousMemory(s.pid())
 	cpu, cpuErr := cpuDuring(func() error { return pause(ctx, b.Duration) }, s.pid())
 	f["listeners.memory"], f["listeners.cpu"] = after-before, milliseconds(cpu)/b.Duration.Seconds()
 	return errors.Join(settled, err, cpuErr, l.close())
 }
 
-// listening is a crowd of listeners.
+// listening is a set of open event streams.
 type listening struct {
 	conns []net.Conn
 	all   sync.WaitGroup
 }
 
-// listen opens the streams and waits until each has told that it listens.
+// listen opens the streams and waits until each has confirmed that it is listening.
 func (s *server) listen(path string) (*listening, error) {
 	l := &listening{}
 	request := s.get(path)
@@ -164,7 +165,7 @@ func (s *server) listen(path string) (*listening, error) {
 	return l, nil
 }
 
-// close closes the streams; nil has none.
+// close closes the streams. It does nothing on nil.
 func (l *listening) close() error {
 	if l == nil {
 		return nil

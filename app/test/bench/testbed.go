@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// testbed is what the measurements of a run share: servers, peers and a file to
-// move.
+// testbed is shared by the measurements of a run: servers, peers and a file to transfer.
 type testbed struct {
 	options
-	dir string // of all files but the payload
+	dir string // of all files except the payload
 
 	large, small *server // with many jobs and with a thousand
 	queue        *server // keeps submitted jobs queued
@@ -26,7 +25,7 @@ type testbed struct {
 	peer     *nginx // nil if nginx is not installed
 }
 
-// open seeds the databases and starts all servers. The figures are those of the
+// open seeds the databases and starts all servers. It returns the measurements of the
 // seeding.
 func (b *testbed) open(ctx context.Context) (f figures, err error) {
 	if b.dir, err = os.MkdirTemp(b.Dir, "molrun-bench-"); err != nil {
@@ -77,7 +76,7 @@ func (b *testbed) seedServers(ctx context.Context) (figures, error) {
 	return f, err
 }
 
-// seedOrCopy fills a data directory, from a seeded one if there is one.
+// seedOrCopy fills a data directory, by copying a seeded one if there is one.
 func seedOrCopy(ctx context.Context, seeded, data string, jobs int, progress func(done int)) error {
 	if seeded == "" {
 		return seed(ctx, data, jobs, progress)
@@ -120,7 +119,7 @@ func (b *testbed) openFiles(ctx context.Context) (err error) {
 	return b.jobs.call(b.jobs.post("/upload/"+u.id+"/complete", fmt.Appendf(nil, `{"size":%d}`, b.payload.size)), nil)
 }
 
-// missing lists in sentences what this machine lacks.
+// missing lists in sentences the comparisons that this machine cannot make.
 func (b *testbed) missing() (sentences []string) {
 	if b.peer == nil {
 		sentences = append(sentences, "skipped: the comparisons with nginx, which is not installed (Debian: nginx-light)")

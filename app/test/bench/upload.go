@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// measureUpload compares durable uploads with a digest with those of the peer,
-// which are neither durable nor have a digest.
+// measureUpload compares durable uploads that compute a digest with those of the peer,
+// which are not durable and compute none.
 func measureUpload(ctx context.Context, b *testbed, f figures) error {
 	if b.peer != nil {
 		const path = "/dav/upload"
@@ -50,9 +50,9 @@ func measureUpload(ctx context.Context, b *testbed, f figures) error {
 	return b.jobs.call(b.jobs.del("/files/"+u.id), nil)
 }
 
-// touchMemory writes a file as large as the payload and removes it: a virtual machine gives
-// memory that it does not use back to its host, and the first to write there again pays for
-// that, which is no cost of either server.
+// touchMemory writes a file as large as the payload and removes it. A virtual machine
+// returns unused memory to its host, and the first process that writes there again pays
+// for that, which is no cost of either server.
 func touchMemory(p *payload) error {
 	f, err := os.CreateTemp(filepath.Dir(p.path), "memory")
 	if err != nil {
@@ -69,8 +69,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// digestCost returns the CPU seconds per GiB of SHA-256, without those of
-// reading the file.
+// digestCost returns the CPU seconds per GiB of SHA-256, excluding those of reading the
+// file.
 func digestCost(p *payload) (float64, error) {
 	hashing, err := readInto(sha256.New(), p)
 	if err != nil {

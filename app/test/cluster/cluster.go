@@ -18,15 +18,15 @@ import (
 //go:embed slurm-up slurm-down
 var scripts embed.FS
 
-// timeout bounds one call of a script: on a busy machine, starting a cluster
-// takes a minute.
+// timeout bounds one call of a script: on a busy machine, starting a cluster takes a
+// minute.
 const timeout = 4 * time.Minute
 
 // Cluster is a running cluster.
 type Cluster struct {
 	Conf string // path of slurm.conf
 
-	base   string // directory of the scripts, and of state unless the cluster is the user's
+	base   string // directory of the scripts, and of state unless the user provides the cluster
 	state  string // directory given to slurm-up and slurm-down
 	ports  *ports
 	keeper *exec.Cmd // purges the cluster when life closes
@@ -50,10 +50,9 @@ func New(t testing.TB, k Knobs) *Cluster {
 	return c
 }
 
-// start starts a new cluster.
 func start(k Knobs) (c *Cluster, err error) {
-	// Not below TMPDIR: its path may be too long for sockets, or closed to the user
-	// slurm.
+	// Not below TMPDIR, whose path can be too long for sockets or inaccessible to the
+	// user slurm.
 	base, err := os.MkdirTemp("/tmp", "molrun-slurm-")
 	if err != nil {
 		return nil, err
@@ -100,9 +99,9 @@ func (c *Cluster) unpack() error {
 	return nil
 }
 
-// startKeeper starts a process that purges the cluster once this process closes
-// the pipe between them, be it by close or by dying. The keeper has a session of
-// its own, so that a signal that kills the tests does not kill it.
+// startKeeper starts a process that purges the cluster once this process closes the pipe
+// between them, by calling close or by dying. The keeper has its own session, so that a
+// signal that kills the tests does not kill it.
 func (c *Cluster) startKeeper() error {
 	const script = `read -r _; bash "$1/slurm-down" --purge "$1/state" >"$1/down.log" 2>&1 && rm -rf "$1"`
 	keeper := exec.Command("bash", "-c", script, "keeper", c.base)
@@ -118,7 +117,7 @@ func (c *Cluster) startKeeper() error {
 	return nil
 }
 
-// close stops what was started and removes all of it.
+// close stops and removes everything that was started.
 func (c *Cluster) close() error {
 	if c.ports != nil {
 		defer c.ports.guard.Close()
@@ -136,12 +135,12 @@ func (c *Cluster) close() error {
 	return nil
 }
 
-// up starts those of the named components, or of all, that do not run.
+// up starts the named components, or all, unless they are running.
 func (c *Cluster) up(env []string, components ...string) error {
 	return c.script(env, append([]string{"slurm-up", c.state}, components...)...)
 }
 
-// script runs one of the two scripts.
+// script runs slurm-up or slurm-down.
 func (c *Cluster) script(env []string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

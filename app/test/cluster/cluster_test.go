@@ -15,8 +15,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestMain makes the test binary play a test process that starts a cluster and
-// waits to be killed, if its argument says so.
+// With the argument start-and-wait, TestMain starts a cluster and waits to be killed,
+// like a test process.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "start-and-wait" {
 		c, err := start(Knobs{Nodes: 1, NoAccounting: true})
@@ -95,7 +95,8 @@ func read(file string) string {
 	return string(text)
 }
 
-// alive is false for a zombie: not every machine's first process reaps.
+// alive reports whether a process is running. A zombie is not: not every machine's first
+// process reaps.
 func alive(pid int) bool {
 	_, rest, found := strings.Cut(read(fmt.Sprintf("/proc/%d/stat", pid)), ") ")
 	return syscall.Kill(pid, 0) == nil && found && !strings.HasPrefix(rest, "Z")

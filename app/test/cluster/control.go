@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The components of a cluster, besides its nodes c1, c2 and so on.
+// The components of a cluster, in addition to its nodes c1, c2 and so on.
 const (
 	Controller = "ctld"
 	Accounting = "dbd"
@@ -17,13 +17,13 @@ const (
 	Munge      = "munge"
 )
 
-// Env is the environment that makes Slurm's commands use this cluster.
+// Env returns the environment that makes Slurm's commands use this cluster.
 func (c *Cluster) Env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "SLURM_CONF=" + c.Conf}
 }
 
-// Up starts the named components, or all, if they do not run, and waits until the
-// cluster takes jobs. It puts nodes that are down back into service.
+// Up starts the named components, or all, unless they are running, and waits until the
+// cluster accepts jobs. It returns nodes that are down to service.
 func (c *Cluster) Up(t testing.TB, components ...string) {
 	t.Helper()
 	if err := c.up(nil, components...); err != nil {
@@ -31,14 +31,14 @@ func (c *Cluster) Up(t testing.TB, components ...string) {
 	}
 }
 
-// Stop shuts components down in order. Jobs run on when their node's slurmd is
+// Stop shuts down components in order. Jobs keep running when their node's slurmd is
 // stopped.
 func (c *Cluster) Stop(t testing.TB, components ...string) {
 	t.Helper()
 	c.down(t, nil, components)
 }
 
-// Kill crashes components. Jobs run on when their node's slurmd is killed.
+// Kill crashes components. Jobs keep running when their node's slurmd is killed.
 func (c *Cluster) Kill(t testing.TB, components ...string) {
 	t.Helper()
 	c.down(t, []string{"--kill"}, components)
@@ -61,7 +61,7 @@ func (c *Cluster) down(t testing.TB, flags, components []string) {
 	}
 }
 
-// Run runs one of Slurm's commands and gives what it prints.
+// Run runs one of Slurm's commands and returns its output.
 func (c *Cluster) Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -87,7 +87,7 @@ func (c *Cluster) Process(t testing.TB, component string) int {
 	return pid
 }
 
-// logIfFailed logs the ends of the daemons' logs if the test has failed.
+// logIfFailed logs the last lines of the daemons' logs if the test has failed.
 func (c *Cluster) logIfFailed(t testing.TB) {
 	if !t.Failed() {
 		return

@@ -6,19 +6,19 @@ import (
 	"path/filepath"
 )
 
-// Knobs say how a cluster differs from the default of two nodes with four CPUs,
-// 4000 MiB and two GPUs each. Zero means the default.
+// Knobs describe how a cluster differs from the default of two nodes with four CPUs, 4000
+// MiB and two GPUs each. Zero means the default.
 type Knobs struct {
 	Nodes         int
-	CPUs          int // of each node; may exceed those of the machine
+	CPUs          int // of each node; can exceed those of the machine
 	MemoryMiB     int // of each node
 	NoGPUs        bool
 	NoAccounting  bool   // no slurmdbd: sacct is disabled
-	MinJobAge     int    // seconds for which the controller remembers an ended job, 300
-	SlurmdTimeout int    // seconds until a silent node is down, 10
+	MinJobAge     int    // seconds the controller remembers a finished job, 300
+	SlurmdTimeout int    // seconds until an unresponsive node is down, 10
 	KillWait      int    // seconds from TERM to KILL, 3
-	BatchStart    int    // seconds within which a job has to start on its node, 10; more for many on a busy machine
-	Cgroup        bool   // memory limits by cgroups, if they are writable
+	BatchStart    int    // seconds for a job to start on its node, 10; more for many on a busy machine
+	Cgroup        bool   // memory limits by cgroups, if writable
 	Extra         string // further lines of slurm.conf
 }
 

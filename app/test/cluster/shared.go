@@ -21,11 +21,11 @@ type Shared struct {
 
 	mu      sync.Mutex
 	cluster *Cluster
-	err     error // of the start
+	err     error // of starting it
 }
 
-// Start returns the cluster with all its components running, even if the test
-// before has stopped some. It skips the test if there is no Slurm.
+// Start returns the cluster with all its components running, even if the previous test
+// stopped some. It skips the test if no cluster can be started here.
 func (s *Shared) Start(t testing.TB) *Cluster {
 	t.Helper()
 	skipWithoutSlurm(t)
@@ -61,8 +61,8 @@ func (s *Shared) open() (*Cluster, error) {
 	return c, c.up(nil)
 }
 
-// Close stops the cluster and removes all of it. Without Close that happens when
-// the process ends.
+// Close stops the cluster and removes all its files. Without Close that happens when the
+// process exits.
 func (s *Shared) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +74,8 @@ func (s *Shared) Close() error {
 	return c.close()
 }
 
-// skipWithoutSlurm skips a test if no cluster can be started, or fails it if
-// nothing may be skipped.
+// skipWithoutSlurm skips a test if no cluster can be started here, or fails it where
+// skipping is not allowed.
 func skipWithoutSlurm(t testing.TB) {
 	t.Helper()
 	if why := whyNoCluster(); why != "" {
@@ -83,7 +83,7 @@ func skipWithoutSlurm(t testing.TB) {
 	}
 }
 
-// whyNoCluster says why no cluster can be started here; "" if one can.
+// whyNoCluster returns the reason why no cluster can be started here, or "" if one can.
 func whyNoCluster() string {
 	if os.Geteuid() != 0 {
 		return "only root can start Slurm's daemons"
@@ -96,7 +96,8 @@ func whyNoCluster() string {
 	return ""
 }
 
-// installed also looks in a folder that may only be on root's PATH.
+// installed reports whether a program is installed. It also searches a directory that
+// might only be on root's PATH.
 func installed(name string) bool {
 	if _, err := exec.LookPath(name); err == nil {
 		return true

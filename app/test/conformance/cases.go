@@ -110,11 +110,11 @@ func (s *suite) progress() {
 	s.searched()
 }
 
-// searched runs a program that shows its progress in a way of its own.
+// searched runs a program that reports its progress in its own format.
 func (s *suite) searched() {
 	steps := append(script("true"), script(`printf 'begin\rstep 30, left 2 s'`+"\n"+waiting)...)
 	steps[1].Name, steps[1].Span = "run", &protocol.Span{From: 0.5, Share: 0.5}
-	steps[1].Gauge = &protocol.Gauge{Pattern: `step (\d+)`, Of: 60}
+	steps[1].Gauge = &protocol.ProgressParser{Pattern: `step (\d+)`, Of: 60}
 	t := s.start(s.taskWith(task.Spec{Steps: steps}))
 	want := app.Progress{Fraction: 0.75, Text: "step 2 of 2: run, 30 of 60"}
 	s.until(t, "half of the second step", func(now app.TaskStatus) bool { return now.Progress != nil && *now.Progress == want })
@@ -130,11 +130,11 @@ func (s *suite) stopped() {
 	}
 	s.ends(t, app.CauseStopped)
 	if !s.has(t, "asked") {
-		s.Error("the program was not asked to end")
+		s.Error("the program was not asked to terminate")
 	}
 }
 
-// stoppedEarly stops the task while it may not have begun yet. Then it may have no
+// stoppedEarly stops the task when it might not have started yet. It might then have no
 // outcome.
 func (s *suite) stoppedEarly() {
 	t := s.start(s.task(waiting))
@@ -155,7 +155,7 @@ func (s *suite) stoppedLate() {
 	must.Equal(s, "outcome", s.ended(t), before)
 	must.OK(s, os.RemoveAll(t.Dir))
 	if err := s.executor.Stop(s.Context(), t); err != nil {
-		s.Errorf("stop of a task whose directory is gone: %v", err)
+		s.Errorf("stop of a task whose directory was deleted: %v", err)
 	}
 }
 
@@ -164,7 +164,7 @@ func (s *suite) adopted() {
 	s.untilHas(t, "ready")
 	before := s.running(t)
 	s.executor = s.New(s.T)
-	for _, handle := range []app.Handle{t.Handle, ""} { // the service may have died before it stored the handle
+	for _, handle := range []app.Handle{t.Handle, ""} { // the service can die before it stores the handle
 		t.Handle = handle
 		if now := s.status(t)[0]; now.State != app.TaskRunning || !now.StartedAt.Equal(before.StartedAt) {
 			s.Errorf("with handle %q: status %+v, want running since %v", handle, now, before.StartedAt)
@@ -177,7 +177,7 @@ func (s *suite) adopted() {
 func (s *suite) collected() {
 	t := s.start(s.task(waiting + "exit 6"))
 	s.running(t)
-	s.release(t) // while no executor watches
+	s.release(t) // while no executor is watching
 	must.Become(s, "an outcome", func() bool { return task.Exists(t.Dir, task.OutcomeFile) })
 	s.executor = s.New(s.T)
 	s.exits(t, 6)

@@ -1,5 +1,5 @@
-// Package conformance tests what the runner relies on in every app.Executor, from
-// outside and with real programs.
+// Package conformance tests, from outside and with real programs, what the runner relies
+// on in every app.Executor.
 package conformance
 
 import (
@@ -17,16 +17,16 @@ import (
 	"molrun/app/test/must"
 )
 
-// Suite says what to test.
+// Suite configures the tests.
 type Suite struct {
-	// New makes an executor as a starting service does, and closes it by t.Cleanup.
-	// The tests call it again to simulate a restart.
+	// New returns an executor as created by a starting service, and closes it in
+	// t.Cleanup. The tests call it again to simulate a restart.
 	New func(t *testing.T) app.Executor
-	// Dir gives an empty directory for a task, t.TempDir by default.
+	// Dir returns an empty directory for a task, t.TempDir by default.
 	Dir func(t *testing.T) string
-	// Timeout is how long a task may take to start or to end, must.Patience by default.
+	// Timeout is how long a task can take to start or to end, must.Patience by default.
 	Timeout time.Duration
-	// Parallel runs the tests at the same time.
+	// Parallel runs the tests in parallel.
 	Parallel bool
 }
 
@@ -76,10 +76,10 @@ type suite struct {
 	executor app.Executor
 }
 
-// waiting is a part of scripts that waits for the file out/go.
+// waiting is a script fragment that waits for the file out/go.
 const waiting = "while [ ! -e out/go ]; do sleep 0.05; done\n"
 
-// task makes a task that runs the script.
+// task returns a task that runs the script.
 func (s *suite) task(script string) app.Task {
 	s.Helper()
 	return s.taskOf("sh", "-c", script)
@@ -90,7 +90,7 @@ func (s *suite) taskOf(argv ...string) app.Task {
 	return s.taskWith(task.Spec{Steps: []app.Step{{Name: "only", Argv: argv}}})
 }
 
-// taskWith makes a task of this specification, completed by what all tasks have in
+// taskWith returns a task with this specification, completed by what all tasks have in
 // common.
 func (s *suite) taskWith(spec task.Spec) app.Task {
 	s.Helper()
@@ -124,7 +124,7 @@ func (s *suite) start(t app.Task) app.Task {
 	return t
 }
 
-// end stops the task. It runs after the end of the test's own context.
+// end stops the task. It runs after the test's own context has ended.
 func (s *suite) end(t app.Task) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
@@ -151,7 +151,7 @@ func (s *suite) status(tasks ...app.Task) []app.TaskStatus {
 	return all
 }
 
-// until polls the task's status until it is as wanted.
+// until polls the task's status until is reports true.
 func (s *suite) until(t app.Task, what string, is func(app.TaskStatus) bool) app.TaskStatus {
 	s.Helper()
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -174,7 +174,7 @@ func (s *suite) ended(t app.Task) *app.Outcome {
 	return now.Outcome
 }
 
-// ends waits for the end of the task, which must have this cause.
+// ends waits for the task to end, with the given cause.
 func (s *suite) ends(t app.Task, want app.Cause) {
 	s.Helper()
 	if o := s.ended(t); o.Cause != want {
@@ -182,7 +182,7 @@ func (s *suite) ends(t app.Task, want app.Cause) {
 	}
 }
 
-// exits waits for the end of the task, which must have this exit code.
+// exits waits for the task to end, with the given exit code.
 func (s *suite) exits(t app.Task, want int) {
 	s.Helper()
 	if o := s.ended(t); o.ExitCode != want {
@@ -195,13 +195,13 @@ func (s *suite) running(t app.Task) app.TaskStatus {
 	return s.until(t, "running", func(now app.TaskStatus) bool { return now.State == app.TaskRunning })
 }
 
-// release lets a waiting script go on.
+// release lets a waiting script continue.
 func (s *suite) release(t app.Task) {
 	s.Helper()
 	must.OK(s, os.WriteFile(filepath.Join(t.Dir, task.WorkDir, "out", "go"), nil, 0o600))
 }
 
-// has reports whether the task's program has written that output file.
+// has reports whether the task's program has written the output file name.
 func (s *suite) has(t app.Task, name string) bool {
 	_, err := os.Stat(filepath.Join(t.Dir, task.WorkDir, "out", name))
 	return !errors.Is(err, os.ErrNotExist)

@@ -1,4 +1,5 @@
-// Package containertest has Podman, and an image of this machine's own programs, for tests.
+// Package containertest provides tests with Podman and an image of this machine's own
+// programs.
 package containertest
 
 import (
@@ -19,30 +20,30 @@ import (
 	"molrun/app/test/must"
 )
 
-// Image is the name of the image. It has a shell, its usual programs, and those that are
-// added where they are installed.
+// Image is the name of the image. It has a shell, the usual commands, and the other
+// programs if they are installed.
 const Image = "localhost/molrun-test:1"
 
-// programs are what scripts of tests use.
+// programs lists the programs that test scripts use.
 var programs = []string{
 	"sh", "cat", "cp", "ls", "id", "env", "sleep", "setsid", "head", "tail", "truncate", "mount", "chroot", "kill", "grep", "sed",
 	"getent", "hostname", "wc", "tr", "mkfifo", "mknod", "ln", "mkdir", "rm", "mv", "chmod", "touch", "echo", "printf", "seq", "yes",
 	"true", "false", "test", "nproc", "dd", "sort", "TMalign",
 }
 
-// Store is a place of its own for images and containers.
+// Store is a private store of images and containers.
 type Store struct {
 	Options container.Options
-	Path    string // folder of podman, to be put before others in PATH
+	Path    string // directory of podman, to be put first in PATH
 
 	dir string
 }
 
-// find makes a store with the image once. It fails with what is missing.
+// find creates the store with the image once. Its error states what is missing.
 var find = sync.OnceValues(newStore)
 
-// Podman returns the store of this test program, whose Remove TestMain calls. It skips the
-// test where Podman can't be used.
+// Podman returns the store of this test program; TestMain must call Remove. It skips the
+// test where Podman cannot be used.
 func Podman(t testing.TB) *Store {
 	t.Helper()
 	s, err := find()
@@ -97,8 +98,8 @@ func (s *Store) make() error {
 	return err
 }
 
-// script starts Podman. On machines with cgroups of both versions, crun refuses to work: it
-// does not get to see the newer ones.
+// script returns the script that starts Podman. On machines with cgroups of both
+// versions, crun refuses to work, so the script hides the newer ones from it.
 func (s *Store) script() string {
 	podman, _ := exec.LookPath("podman")
 	hybrid := "/sys/fs/cgroup/unified"
@@ -108,7 +109,7 @@ func (s *Store) script() string {
 	return fmt.Sprintf("#!/bin/sh\nexec unshare -m --propagation private sh -c 'umount %s; exec %s \"$@\"' podman \"$@\"\n", hybrid, podman)
 }
 
-// Run runs podman and returns what it prints.
+// Run runs podman and returns its output.
 func (s *Store) Run(stdin io.Reader, args ...string) (string, error) {
 	c := exec.Command(filepath.Join(s.Path, "podman"), args...)
 	c.Env, c.Stdin = append(os.Environ(), s.Options.Env...), stdin
@@ -121,8 +122,8 @@ func (s *Store) Run(stdin io.Reader, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Containers lists the containers of an attempt, also those that have ended. Without its
-// directory they are those of all attempts.
+// Containers lists the containers of the attempt with directory dir, including those that
+// have ended. An empty dir means all attempts.
 func (s *Store) Containers(t testing.TB, dir string) []string {
 	t.Helper()
 	filter := "--filter=label=molrun.dir"
@@ -139,7 +140,7 @@ func (s *Store) Containers(t testing.TB, dir string) []string {
 // made is the store of this test program.
 var made atomic.Pointer[Store]
 
-// Remove removes the store, if one was made.
+// Remove removes the store, if there is one.
 func Remove() {
 	if s := made.Load(); s != nil {
 		s.remove()
@@ -206,17 +207,18 @@ func (t *tree) text(name, text string) { t.add(&tar.Header{Name: name, Mode: 0o6
 func (t *tree) program(name, path string) {
 	data, err := os.ReadFile(path)
 	if err != nil || !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
-		return // a script may need anything
+		return // not an ELF binary: a script's dependencies are unknown
 	}
 	t.add(&tar.Header{Name: name, Mode: 0o755}, data)
 	t.libraries(path)
 }
 
-// libraries adds what ldd lists, under the paths by which it is loaded.
+// libraries adds the libraries that ldd lists, under the paths from which they are
+// loaded.
 func (t *tree) libraries(path string) {
 	out, err := exec.Command("ldd", path).Output()
 	if err != nil {
-		return // it needs none
+		return // it needs no libraries
 	}
 	for _, word := range strings.Fields(string(out)) {
 		if !strings.HasPrefix(word, "/") {

@@ -80,7 +80,7 @@ func undescribed(path string) bool {
 	})
 }
 
-// peek reads a body to its end and returns another that reads the same.
+// peek reads a body to its end and returns another with the same content.
 func peek(body io.ReadCloser) ([]byte, io.ReadCloser, error) {
 	data, err := io.ReadAll(body)
 	if closeErr := body.Close(); err == nil {
@@ -132,7 +132,7 @@ func (c *Checker) check(e exchange, described bool) []string {
 	return faults
 }
 
-// checkUndescribed checks the answer to a path or method that is not described.
+// checkUndescribed checks the response to a path or method that is not described.
 func (c *Checker) checkUndescribed(e exchange) []string {
 	if s := e.response.StatusCode; s != http.StatusNotFound && s != http.StatusMethodNotAllowed {
 		return []string{"neither the path nor its answer is described"}
@@ -188,9 +188,9 @@ func (c *Checker) checkBody(e exchange, place []string) []string {
 	return c.validate(e, e.received, append(at, "schema")...)
 }
 
-// checkCode checks that an error has one of the codes that x-error-codes lists.
-// They are not in the schema, because every generated client would have a type
-// of error for each answer.
+// checkCode checks that an error has one of the codes listed in x-error-codes. They are
+// not in the schema, because every generated client would then have an error type for
+// each response.
 func (c *Checker) checkCode(e exchange, place []string) []string {
 	codes, ok := c.Spec.at(append(slices.Clone(place), "x-error-codes")...).([]any)
 	if !ok || e.request.Method == http.MethodHead {
@@ -203,7 +203,7 @@ func (c *Checker) checkCode(e exchange, place []string) []string {
 	return nil
 }
 
-// checkAccepted checks that a request which the service accepted is described.
+// checkAccepted checks that a request accepted by the service is described.
 func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 	var faults []string
 	known := c.Spec.Inputs(op)
@@ -219,7 +219,7 @@ func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 		faults = append(faults, "a body was accepted and none is described")
 	default:
 		at, found := c.Spec.content(place, e.request.Header.Get("Content-Type"))
-		if !found { // {} and null are taken whatever their type
+		if !found { // {} and null are accepted with any media type
 			at = append(slices.Clone(place), "content", "application/json")
 		}
 		if strings.HasSuffix(at[len(at)-1], "json") {
@@ -241,7 +241,7 @@ func (c *Checker) validate(e exchange, body []byte, place ...string) []string {
 }
 
 func (c *Checker) validateValue(what string, value any, place ...string) []string {
-	c.mu.Lock() // the compiler is not for concurrent use
+	c.mu.Lock() // the compiler is not safe for concurrent use
 	schema, err := c.Spec.schema(place...)
 	c.mu.Unlock()
 	if err != nil {
@@ -259,8 +259,8 @@ func (c *Checker) remember(op Operation, status string) {
 	c.met[op.Method+" "+op.Path+" "+status] = true
 }
 
-// Unmet lists the described answers that were never seen, as "GET /jobs 200",
-// without those that except accepts.
+// Unmet lists the described responses that were never seen, as "GET /jobs 200", without
+// those that except accepts.
 func (c *Checker) Unmet(except func(op Operation, status string) bool) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -128,8 +128,8 @@ func described(t *testing.T) *Checker {
 	return checker
 }
 
-// TestDescriptionHasVersion1 holds the version of the description, and with it that of GET
-// /version, whose answers are checked against it. Additions do not change it.
+// TestDescriptionHasVersion1 pins the version of the description, and with it the version
+// in responses of GET /version, which are checked against it. Additions do not change it.
 func TestDescriptionHasVersion1(t *testing.T) {
 	spec := described(t).Spec
 	answer := []string{"paths", "/version", "get", "responses", "200", "content", "application/json", "schema", "properties", "apiVersion", "const"}
@@ -138,8 +138,8 @@ func TestDescriptionHasVersion1(t *testing.T) {
 	}
 }
 
-// TestEveryErrorHasDescribedCodes requires x-error-codes of every answer that is
-// an Error, and that the codes are the API's.
+// TestEveryErrorHasDescribedCodes requires x-error-codes of every response that is an
+// Error, with codes of the API.
 func TestEveryErrorHasDescribedCodes(t *testing.T) {
 	checker := described(t)
 	known, _ := checker.Spec.at("components", "schemas", "ErrorCode", "enum").([]any)

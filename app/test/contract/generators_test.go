@@ -9,8 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestDescriptionIsAsGeneratorsReadIt refuses what common generators of clients
-// misread, each in a place where a test without those generators finds it.
+// TestDescriptionIsAsGeneratorsReadIt rejects what common client generators misread,
+// without running those generators.
 func TestDescriptionIsAsGeneratorsReadIt(t *testing.T) {
 	text, err := os.ReadFile("../../../web/openapi.yaml")
 	must.OK(t, err)
@@ -44,7 +44,7 @@ func TestMisreadDescriptionsAreFound(t *testing.T) {
 	}
 }
 
-// misread returns what generators misread, by place.
+// misread returns what generators misread, by location.
 func misread(s *Spec) map[string]string {
 	found := map[string]string{}
 	kinds := map[string]string{}
@@ -90,8 +90,8 @@ func misreadSchema(schema map[string]any) string {
 	return ""
 }
 
-// walkSchemas visits every schema below a value. Those that only narrow others,
-// and examples, are for no generator.
+// walkSchemas visits every schema below a value. It skips schemas that only narrow
+// others, and examples, which generators ignore.
 func walkSchemas(value any, place string, visit func(string, map[string]any)) {
 	switch value := value.(type) {
 	case []any:

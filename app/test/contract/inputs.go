@@ -11,8 +11,8 @@ type Input struct {
 	Required bool
 }
 
-// Inputs lists everything that a client may send with an operation: its parameters
-// and the members of its JSON body, sorted. A member of a member is named "a.b".
+// Inputs lists everything that a client can send with an operation: its parameters and
+// the members of its JSON body, sorted. A member of a member is named "a.b".
 func (s *Spec) Inputs(op Operation) []Input {
 	found := map[Input]bool{}
 	for _, list := range [][]string{{"paths", op.Path}, op.at()} {
@@ -41,7 +41,7 @@ func (s *Spec) Inputs(op Operation) []Input {
 	return all
 }
 
-// members adds the members that a schema of a body names, in all of its parts.
+// members adds the members named in any part of a body's schema.
 func (s *Spec) members(above string, schema any, found map[Input]bool) {
 	object := s.resolve(schema)
 	required, _ := object["required"].([]any)
@@ -61,7 +61,7 @@ func (s *Spec) members(above string, schema any, found map[Input]bool) {
 	}
 }
 
-// resolve follows the reference that stands in place of an object.
+// resolve follows the reference in place of an object.
 func (s *Spec) resolve(value any) map[string]any {
 	object, _ := value.(map[string]any)
 	for object["$ref"] != nil {

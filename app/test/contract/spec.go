@@ -1,6 +1,6 @@
-// Package contract checks in tests that the service follows its OpenAPI
-// description. A transport checks each exchange; in the end, Unmet lists the
-// described answers that no test has seen. Only tests import it.
+// Package contract checks in tests that the service follows its OpenAPI description. A
+// transport checks each exchange; at the end, Unmet lists the described responses that no
+// test has seen. Only tests import it.
 package contract
 
 import (
@@ -64,11 +64,11 @@ func (s *Spec) Operations() []Operation {
 
 var methods = []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http.MethodPost, http.MethodPut}
 
-// Statuses lists the statuses that an operation may answer.
+// Statuses lists the statuses that an operation can return.
 func (s *Spec) Statuses(op Operation) []string { return sortedKeys(s.at(op.at("responses")...)) }
 
-// Rights lists the rights that an operation needs, each way to sign in alike. It reports
-// false if the operation needs no sign-in.
+// Rights lists the rights that an operation needs, which are the same for every way to
+// sign in. It reports false if the operation needs no sign-in.
 func (s *Spec) Rights(op Operation) (rights []string, signedIn bool) {
 	security, stated := s.at(op.at("security")...).([]any)
 	if !stated {
@@ -89,12 +89,12 @@ func (s *Spec) Rights(op Operation) (rights []string, signedIn bool) {
 	return rights, len(security) > 0
 }
 
-// at returns the place of a part of the operation.
+// at returns the location of a part of the operation.
 func (op Operation) at(part ...string) []string {
 	return append([]string{"paths", op.Path, strings.ToLower(op.Method)}, part...)
 }
 
-// at returns the value at a place of the document, nil if there is none.
+// at returns the value at a location in the document, or nil if there is none.
 func (s *Spec) at(place ...string) any {
 	var value any = s.root
 	for _, name := range place {
@@ -104,7 +104,7 @@ func (s *Spec) at(place ...string) any {
 	return value
 }
 
-// follow resolves the reference at a place. Without one, it returns the place.
+// follow resolves the reference at a location. Without one, it returns the location.
 func (s *Spec) follow(place ...string) []string {
 	object, _ := s.at(place...).(map[string]any)
 	if target := s.target(object); target != nil {
@@ -113,7 +113,7 @@ func (s *Spec) follow(place ...string) []string {
 	return place
 }
 
-// target returns the place that a reference names, nil for anything else.
+// target returns the location that a reference names, or nil if object is no reference.
 func (s *Spec) target(object map[string]any) []string {
 	ref, _ := object["$ref"].(string)
 	if !strings.HasPrefix(ref, "#/") {
@@ -126,7 +126,7 @@ func (s *Spec) target(object map[string]any) []string {
 	return parts
 }
 
-// schema compiles the schema at a place.
+// schema compiles the schema at a location.
 func (s *Spec) schema(place ...string) (*jsonschema.Schema, error) {
 	var pointer strings.Builder
 	for _, name := range place {
@@ -140,7 +140,7 @@ func escapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", " ", "%20").Replace(name)
 }
 
-// find returns the operation that serves a request. HEAD is described as GET.
+// find returns the operation for a request. HEAD is described as GET.
 func (s *Spec) find(method, path string) (Operation, bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -154,8 +154,8 @@ func (s *Spec) find(method, path string) (Operation, bool) {
 	return best, found
 }
 
-// fits reports whether an escaped path matches a template. A parameter {path} at
-// its end takes all that is left, with its slashes.
+// fits reports whether an escaped path matches a template. A parameter {path} at its end
+// matches the rest of the path, slashes included.
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if n := len(want); want[n-1] == "{path}" && len(got) > n {
@@ -173,7 +173,7 @@ func fits(template, path string) bool {
 	return true
 }
 
-// content returns the place of the media type that a Content-Type matches.
+// content returns the location of the media type that a Content-Type matches.
 func (s *Spec) content(place []string, contentType string) ([]string, bool) {
 	place = append(slices.Clone(place), "content")
 	got, gotParams, err := mime.ParseMediaType(contentType)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// isStream reports whether a response goes on until somebody hangs up.
+// isStream reports whether a response continues until one side closes the connection.
 func isStream(r *http.Response) bool {
 	return strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream")
 }
@@ -34,7 +34,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// check compares the data of an event with the schema of its name: JobEvent for job.
+// check validates the data of an event against the schema for its name: JobEvent for job.
 func (s *stream) check(event string) {
 	name, data := "", ""
 	for line := range strings.Lines(event) {

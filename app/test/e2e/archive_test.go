@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// times returns when the files of an archive were changed.
+// times returns the modification times of an archive's files.
 func times(t *testing.T, archive []byte) map[string]time.Time {
 	t.Helper()
 	r, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))

@@ -29,7 +29,7 @@ func (s *instance) ok(args ...string) string {
 	return out
 }
 
-// fails runs a command that has to end with this code and to say why.
+// fails runs a command that must exit with this code and print why.
 func (s *instance) fails(code int, why string, args ...string) {
 	s.t.Helper()
 	wantFailure(s.t, s.run, code, why, args)
@@ -47,7 +47,7 @@ func wantFailure(t *testing.T, run func(...string) (string, string, int), code i
 	}
 }
 
-// backup makes a backup and returns its record.
+// backup takes a backup and returns its record.
 func (s *instance) backup(dir string, flags ...string) (r backup.Record) {
 	s.t.Helper()
 	out := s.ok(append([]string{"backup", dir, "--json"}, flags...)...)
@@ -83,12 +83,12 @@ func (s *instance) startOn(data string) *instance {
 func killProcess(pid int) error {
 	p, err := os.FindProcess(pid)
 	if err == nil {
-		_ = p.Kill() // it may have exited
+		_ = p.Kill() // it might have exited
 	}
 	return err
 }
 
-// load keeps a service busy: every client uploads, submits and deletes in turn.
+// load keeps a service busy: every client repeatedly uploads, submits and deletes.
 type load struct {
 	cancel  context.CancelFunc
 	clients sync.WaitGroup
@@ -116,8 +116,8 @@ func (l *load) stop() {
 	l.clients.Wait()
 }
 
-// round uploads a file, submits a job and sometimes deletes both. It may stop at
-// any point once its context is done.
+// round uploads a file, submits a job and sometimes deletes both. It can stop at any
+// point once its context is done.
 func round(ctx context.Context, c *client.Client, dir, name string) {
 	path := filepath.Join(dir, name+".txt")
 	if os.WriteFile(path, []byte(strings.Repeat(name+"\n", 2000)), 0o600) != nil {

@@ -13,14 +13,14 @@ import (
 	"molrun/app/base/structure"
 )
 
-// structureForm is a form in which a structure is given that someone has meant well.
+// structureForm is a variant of a structure file that a well-meaning user might submit.
 type structureForm struct {
 	what     string
-	harmless bool // it may be COMPLETED with the figures of the example
+	harmless bool // the job can complete, with the metrics of the example
 	of       func(lines []string) string
 }
 
-// structureForms are tried with every file of a structure.
+// structureForms are tried with every structure file.
 var structureForms = []structureForm{
 	{"no number", false, func(lines []string) string { return strings.Join(changedAtom(lines, 3, "     nan"), "\n") }},
 	{"infinite", false, func(lines []string) string { return strings.Join(changedAtom(lines, 3, "     inf"), "\n") }},
@@ -71,7 +71,7 @@ var structureForms = []structureForm{
 
 func isAtom(line string) bool { return strings.HasPrefix(line, "ATOM") }
 
-// eachAtom changes each atom; they have all 80 columns.
+// eachAtom returns a function that changes each atom record. All have 80 columns.
 func eachAtom(change func(line string) string) func([]string) string {
 	return func(lines []string) string {
 		var out strings.Builder
@@ -91,7 +91,7 @@ func only(name string) func([]string) string {
 	}
 }
 
-// changedAtom gives the nth atom another x.
+// changedAtom replaces the x coordinate of the nth atom.
 func changedAtom(lines []string, n int, x string) []string {
 	for i, line := range lines {
 		if isAtom(line) {
@@ -103,12 +103,12 @@ func changedAtom(lines []string, n int, x string) []string {
 	return lines
 }
 
-// shifted returns the atoms as another chain, moved along x by so many Å.
+// shifted returns the atoms as another chain, moved along x by the given number of Å.
 func shifted(lines []string, chain string, by float64) (out []string) {
 	for _, line := range lines {
 		if isAtom(line) {
 			var x float64
-			_, _ = fmt.Sscan(line[30:38], &x) // examples have coordinates
+			_, _ = fmt.Sscan(line[30:38], &x) // example files have coordinates
 			out = append(out, line[:21]+chain+line[22:30]+fmt.Sprintf("%8.3f", x+by)+line[38:])
 		}
 	}
@@ -123,19 +123,20 @@ func mmcif(lines []string) string {
 		out.WriteString("_atom_site." + column + "\n")
 	}
 	n := 0
-	m, _ := structure.Read(strings.NewReader(strings.Join(lines, "\n"))) // examples can be read
+	m, _ := structure.Read(strings.NewReader(strings.Join(lines, "\n"))) // example files are valid
 	for _, r := range m.Residues {
 		for _, a := range r.Atoms {
 			n++
-			fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, r.Name, r.Number, r.Number, r.Chain, a.Place[0], a.Place[1], a.Place[2], a.B)
+			fmt.Fprintf(&out, "ATOM %d %s %s . %s A 1 %d %d %s ? %.3f %.3f %.3f 1.00 %.2f 1\n", n, a.Element, a.Name, r.Name, r.Number, r.Number, r.Chain, a.Position[0], a.Position[1], a.Position[2], a.B)
 		}
 	}
 	out.WriteString("#\n")
 	return out.String()
 }
 
-// structures returns the example in the forms of structures, for a file that has one.
-func (b *trials) structures(a *algorithm.File, p *algorithm.Parameter, example map[string]any) (all []*attempted) {
+// structures returns cases with the example's structure in every form, for a parameter
+// that takes a structure file.
+func (b *trials) structures(a *algorithm.File, p *algorithm.Parameter, example map[string]any) (all []*trialCase) {
 	b.t.Helper()
 	if want := p.Content(); want == nil || want.Kind != content.Structure && want.Kind != content.ProteinStructure {
 		return nil
@@ -148,13 +149,14 @@ func (b *trials) structures(a *algorithm.File, p *algorithm.Parameter, example m
 		name := fmt.Sprintf("forms/%s/%s/%s/bad%s", a.Type, p.Name, strings.ReplaceAll(form.what, " ", "-"), p.File[0])
 		lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "TER") || strings.HasPrefix(line, "END") })
 		file := b.file(name, func() []byte { return []byte(form.of(lines)) })
-		all = append(all, &attempted{algorithm: a, name: p.Name + ": " + form.what, settings: changed(p, example, file), harmless: form.harmless})
+		all = append(all, &trialCase{algorithm: a, name: p.Name + ": " + form.what, settings: changed(p, example, file), harmless: form.harmless})
 	}
 	return all
 }
 
-// proper returns the bounds of metrics that make a result proper, nil if none is.
-func (c *attempted) proper() map[string][2]float64 {
+// acceptableMetrics returns the bounds of metrics that make a result acceptable, or nil if no result
+// is.
+func (c *trialCase) acceptableMetrics() map[string][2]float64 {
 	switch {
 	case c.wanted != nil:
 		return c.wanted.Completed
@@ -164,9 +166,9 @@ func (c *attempted) proper() map[string][2]float64 {
 	return nil
 }
 
-func (c *attempted) checkMetrics(t *testing.T, r record) {
+func (c *trialCase) checkMetrics(t *testing.T, r record) {
 	t.Helper()
-	for name, bounds := range c.proper() {
+	for name, bounds := range c.acceptableMetrics() {
 		if v, ok := r.Metrics.Results[name].(float64); !ok || v < bounds[0] || v > bounds[1] {
 			t.Errorf("%s: it is COMPLETED with %s = %v, outside of %v", c, name, r.Metrics.Results[name], bounds)
 		}

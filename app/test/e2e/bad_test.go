@@ -19,22 +19,22 @@ import (
 	"molrun/app/test/must"
 )
 
-// badRow is a row of testdata/bad/<type>.toml: what of the type's example is replaced, and
-// how that has to end. web/docs/format.md says how to write one.
+// badRow is a case in testdata/bad/<type>.toml: what it replaces in the type's example,
+// and the required outcome. web/docs/format.md explains how to write one.
 type badRow struct {
 	Name     string
 	Settings map[string]any
 	Files    map[string]badFile
-	Without  []string // settings that are left out
-	Refused  string   // the setting at which it is refused
-	Failed   string   // words of the message with which it fails
+	Without  []string // settings to leave out
+	Refused  string   // the setting for which it is rejected
+	Failed   string   // part of the failure message
 
-	// Completed has lower and upper bounds of metrics: the input looks odd and is proper.
+	// Completed has lower and upper bounds of metrics: the input looks odd but is valid.
 	Completed map[string][2]float64
-	Warned    string // words of a warning that it has then
+	Warned    string // part of the warning that it then has
 }
 
-// ends counts the ways in which a row says that it ends.
+// ends counts the outcomes that a case requires.
 func (r badRow) ends() (n int) {
 	for _, said := range []bool{r.Refused != "", r.Failed != "", r.Completed != nil} {
 		if said {
@@ -44,26 +44,26 @@ func (r badRow) ends() (n int) {
 	return n
 }
 
-// badFile is a file that a row makes.
+// badFile is a file to create for a case.
 type badFile struct {
 	Name    string     // default: bad and the first extension of the parameter
 	Text    string     // or:
 	From    string     // an example file
-	Lines   int        // of it, from its beginning; 0: all
-	Drop    []string   // lines with one of these texts are left out
-	Replace [][]string // old and new
+	Lines   int        // number of its first lines to use; 0 means all
+	Drop    []string   // lines that contain one of these texts are left out
+	Replace [][]string // pairs of old and new text
 }
 
 // badFileOf is testdata/bad/<type>.toml.
 type badFileOf struct {
 	Bad []badRow
 
-	// Fine are generic cases that may be COMPLETED, such as "query: half", or all those of a
-	// parameter, such as "query", with the reason.
+	// Fine lists generic cases that can complete, such as "query: half", or a parameter
+	// such as "query" for all its cases, with the reason.
 	Fine map[string]string
 }
 
-// bad reads the rows of a type.
+// bad reads the cases of a type.
 func (b *trials) bad(a *algorithm.File) badFileOf {
 	b.t.Helper()
 	var all badFileOf
@@ -78,12 +78,12 @@ func (b *trials) bad(a *algorithm.File) badFileOf {
 	return all
 }
 
-// rows returns the cases of a type's own file.
-func (b *trials) rows(a *algorithm.File, example map[string]any, own badFileOf) []*attempted {
+// rows returns the cases in a type's own file.
+func (b *trials) rows(a *algorithm.File, example map[string]any, own badFileOf) []*trialCase {
 	b.t.Helper()
-	var all []*attempted
+	var all []*trialCase
 	for _, row := range own.Bad {
-		c := &attempted{algorithm: a, name: row.Name, settings: example, wanted: &row}
+		c := &trialCase{algorithm: a, name: row.Name, settings: example, wanted: &row}
 		if row.Name == "" || row.ends() != 1 {
 			b.t.Errorf("testdata/bad/%s.toml: the row %q needs a name and one of refused, failed and completed", a.Type, row.Name)
 		}
@@ -115,7 +115,7 @@ func dropped(settings map[string]any, name string) map[string]any {
 	return out
 }
 
-// made uploads the file of a row.
+// made creates and uploads the file of a case.
 func (b *trials) made(a *algorithm.File, p *algorithm.Parameter, row string, f badFile) string {
 	b.t.Helper()
 	if f.Name == "" {
@@ -153,15 +153,15 @@ func dropLines(text, with string) string {
 	return kept.String()
 }
 
-// generic returns the cases that every file and every number of every type has.
-func (b *trials) generic(a *algorithm.File, example map[string]any) []*attempted {
+// generic returns the cases that apply to every file and number of every type.
+func (b *trials) generic(a *algorithm.File, example map[string]any) []*trialCase {
 	b.t.Helper()
-	var all []*attempted
+	var all []*trialCase
 	for i := range a.Parameters {
 		p := &a.Parameters[i]
 		if len(p.File) == 0 {
 			for what, value := range wrongValues(p) {
-				all = append(all, &attempted{
+				all = append(all, &trialCase{
 					algorithm: a, name: p.Name + ": " + what, settings: changed(&algorithm.Parameter{Name: p.Name}, dropped(example, p.Name), value),
 					wanted: &badRow{Refused: p.Name},
 				})
@@ -186,7 +186,7 @@ func (b *trials) generic(a *algorithm.File, example map[string]any) []*attempted
 				}
 				return f.text(p.File[0])
 			}
-			c := &attempted{algorithm: a, name: p.Name + ": " + f.what, settings: changed(p, example, b.file(name, text))}
+			c := &trialCase{algorithm: a, name: p.Name + ": " + f.what, settings: changed(p, example, b.file(name, text))}
 			if f.what == "million" {
 				c.seconds = 60
 			}
@@ -197,7 +197,7 @@ func (b *trials) generic(a *algorithm.File, example map[string]any) []*attempted
 	return all
 }
 
-// wrongValues returns values that a setting can't have.
+// wrongValues returns invalid values of a setting.
 func wrongValues(p *algorithm.Parameter) map[string]any {
 	var schema struct {
 		Type    any
@@ -233,7 +233,7 @@ func wrongValues(p *algorithm.Parameter) map[string]any {
 	return wrong
 }
 
-// genericFiles are what nobody wants to compute with, whatever the type.
+// genericFiles are useless as input of any type.
 var genericFiles = []struct {
 	what, name string
 	text       func(ext string) []byte
@@ -258,7 +258,7 @@ var genericFiles = []struct {
 	{"million", "million", million},
 }
 
-// given returns the file that the example gives, the first of a list; nil if it gives none.
+// given returns the file in the example, the first of a list, or nil if there is none.
 func (b *trials) given(a *algorithm.File, p *algorithm.Parameter, example map[string]any) []byte {
 	b.t.Helper()
 	if example[p.Name] == nil {
@@ -276,7 +276,7 @@ func (b *trials) given(a *algorithm.File, p *algorithm.Parameter, example map[st
 	return text
 }
 
-// half returns the first half of the file that the example gives, nil if it gives none.
+// half returns the first half of the file in the example, or nil if there is none.
 func (b *trials) half(a *algorithm.File, p *algorithm.Parameter, example map[string]any) []byte {
 	b.t.Helper()
 	half := b.given(a, p, example)
@@ -287,7 +287,7 @@ func (b *trials) half(a *algorithm.File, p *algorithm.Parameter, example map[str
 	return half
 }
 
-// million returns a million residues or records.
+// million returns a file of a million residues or records.
 func million(ext string) []byte {
 	const n = 1_000_000
 	var text bytes.Buffer
@@ -313,15 +313,16 @@ func million(ext string) []byte {
 	return text.Bytes()
 }
 
-// bare matches a message that says nothing but how the program ended.
+// bare matches a failure message that only says how the program ended.
 var bare = regexp.MustCompile(`^The program[^.]*(ended with exit status \d+|was ended by signal \w+)\.?( Last output:)?\s*$`)
 
-// A wrong input becomes no result: it is refused at its place, or the job fails in words.
+// A bad input produces no result: it is rejected with the setting named, or the job fails
+// with an explanation.
 func TestBadInputsBecomeNoResult(t *testing.T) {
 	t.Parallel()
 	b := newTrials(t, "auto")
 	fine := map[string]bool{}
-	var submitted []*attempted
+	var submitted []*trialCase
 	count := 0
 	for _, a := range b.types {
 		example, own := b.example(a), b.bad(a)
@@ -344,12 +345,12 @@ func TestBadInputsBecomeNoResult(t *testing.T) {
 	all := len(submitted)
 	submitted = b.sample(submitted)
 	t.Logf("%d of %d bad inputs were refused, %d of the others are submitted", count-all, count, len(submitted))
-	b.run(submitted, func(c *attempted, r record) {
+	b.run(submitted, func(c *trialCase, r record) {
 		if r.Failure != nil {
 			t.Logf("%s: %s", c, r.Failure.Message)
 		}
 		switch {
-		case r.Status == "COMPLETED" && c.proper() != nil:
+		case r.Status == "COMPLETED" && c.acceptableMetrics() != nil:
 			c.checkMetrics(t, r)
 		case r.Status == "COMPLETED" && !fine[c.String()] && !fine[c.algorithm.Type+": "+c.parameter()] && !mayBeFine(c):
 			t.Errorf("%s: it has become a result, with %v", c, r.Metrics.Results)
@@ -361,9 +362,9 @@ func TestBadInputsBecomeNoResult(t *testing.T) {
 	})
 }
 
-// mayBeFine reports whether a generic case can be a proper input: half of a list of
-// sequences is one, too, and some programs take a million.
-func mayBeFine(c *attempted) bool {
+// mayBeFine reports whether a generic case can be valid input: half of a list of
+// sequences is a list of sequences, and some programs accept a million.
+func mayBeFine(c *trialCase) bool {
 	if c.wanted != nil {
 		return false
 	}
@@ -374,13 +375,13 @@ func mayBeFine(c *attempted) bool {
 }
 
 // parameter returns the name of the parameter that a generic case changes.
-func (c *attempted) parameter() string {
+func (c *trialCase) parameter() string {
 	name, _, _ := strings.Cut(c.name, ": ")
 	return name
 }
 
-// checkRefusal checks that the refusal is at the right setting.
-func (c *attempted) checkRefusal(t *testing.T) {
+// checkRefusal checks that the right setting is rejected.
+func (c *trialCase) checkRefusal(t *testing.T) {
 	t.Helper()
 	switch {
 	case c.wanted == nil || c.refusal == "":

@@ -11,8 +11,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// waitForRows waits until done is true for the counts of a batch, and checks that
-// the counts always add up.
+// waitForRows waits until done is true for the counts of a batch, and checks that the
+// counts always add up.
 func (u user) waitForRows(name string, rows int, done func(counts map[string]int) bool) record {
 	u.t.Helper()
 	var last record
@@ -33,7 +33,7 @@ func (u user) waitForRows(name string, rows int, done func(counts map[string]int
 	return last
 }
 
-// missingRows is what a partial archive lacks.
+// missingRows describes the jobs missing from a partial archive.
 type missingRows struct {
 	Count   int
 	Rows    []string
@@ -52,7 +52,7 @@ func (a answer) says(status int, message string) {
 func TestBatchFromFirstStartToArchive(t *testing.T) {
 	t.Parallel()
 	const n = 16
-	const bad = n / 4 // rows that fail the first time
+	const bad = n / 4 // number of jobs that fail the first time
 	s := shellServer(t, "[runner]\ncpus = 4\n")
 	u := s.user("lab", "ann@lab.example")
 	open, fixed := s.gate("go"), string(s.gate("fixed"))

@@ -11,10 +11,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestLogsContainNothingConfidentialFromRequests sends valid and invalid requests
-// to all routes, with canaries in everything confidential: keys, tokens, queries,
-// headers, bodies, sequences and file contents. None may appear in the service's
-// log or in the audit log. Names of jobs and files are not secret.
+// TestLogsContainNothingConfidentialFromRequests sends valid and invalid requests to all
+// routes, with canaries in everything confidential: keys, tokens, queries, headers,
+// bodies, sequences and file contents. No canary is allowed in the service's log or in
+// the audit log. Names of jobs and files are not secret.
 func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{

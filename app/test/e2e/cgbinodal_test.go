@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// smallBinodal is the example of a campaign with fewer chains and steps.
+// smallBinodal is the example campaign with fewer chains and steps.
 func smallBinodal(t *testing.T) string {
 	t.Helper()
 	text := must.Read(t, "../../client/examples/binodal.yaml")
@@ -23,8 +23,8 @@ func smallBinodal(t *testing.T) string {
 	return text
 }
 
-// The example of a campaign, with fewer chains and steps, goes in one command from its slabs to
-// their binodal.
+// The example campaign, with fewer chains and steps, goes from slabs to their binodal in
+// one command.
 func TestBinodalExampleIsOneCommand(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
@@ -42,7 +42,7 @@ func TestBinodalExampleIsOneCommand(t *testing.T) {
 	for _, job := range []string{"lc-278,278", "lc-288,288", "lc-298,298", "lc-308,308", "lc-323,323"} {
 		must.Contain(t, "the table", table, "\n"+job+",")
 	}
-	shown := slices.DeleteFunc(u.viewsShown("lc-binodal"), func(name string) bool { return name == "curve" }) // which takes a critical point
+	shown := slices.DeleteFunc(u.viewsShown("lc-binodal"), func(name string) bool { return name == "curve" }) // the view needs a critical point
 	must.Equal(t, "views", shown, []string{"plot", "binodal"})
 	p.fails(exitUsage, "omit TYPE", "batch", "cg-condensate", "-i", "binodal.yaml")
 	must.OK(t, os.WriteFile(filepath.Join(p.dir, "bad.yaml"), []byte("jobs: [{type: cg-idp, seting: 1}]\n"), 0o600))

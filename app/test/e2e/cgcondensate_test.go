@@ -8,7 +8,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// smallSlab is a slab of many chains, for some steps.
+// smallSlab returns the settings of a slab of many chains, run for a few steps.
 func smallSlab(steps int) string {
 	return fmt.Sprintf(`{"components":[{"name":"sticky","sequence":"GFYRGSYDGFYRGSYD","copies":20},{"name":"plain","sequence":"GSGSGSGS","copies":5}],
 		"box_nm":[9,9,40],"steps":%d,"sample_every":50,"frame_every":100,"cores":2}`, steps)
@@ -39,7 +39,7 @@ func TestCondensateShowsItsResults(t *testing.T) {
 	u.upload("pair.fasta", ">pair\nGFYRGSYDGF\n")
 	u.submit("pair", "cg-condensate", `{"fasta":"inputs/pair.fasta","copies":2,"protocol":"dilute","box_nm":[9,9,9],"steps":20000,"sample_every":10}`)
 	slab := u.completed("slab").Metrics.Results
-	// Twenty chains make no slab with a plateau.
+	// Twenty chains do not form a slab with a plateau.
 	reason, _ := slab["condensed_reason"].(string)
 	if condensed, has := slab["condensed"]; !has || condensed != nil || reason == "" || slab["components"].(map[string]any)["plain"] == nil {
 		t.Errorf("the figures of a slab: %v", slab)
@@ -55,12 +55,13 @@ func TestCondensateShowsItsResults(t *testing.T) {
 	}
 }
 
-// ofChains is a submission of a condensate.
+// ofChains returns a submission of a condensate.
 func ofChains(settings string) string {
 	return fmt.Sprintf(`{"jobName":"j","type":"cg-condensate","settings":%s}`, settings)
 }
 
-// How long it takes and what it needs is known before any has run, and what it is too short for.
+// Runtime, resources and warnings about runs too short for a result are known before any
+// condensate has run.
 func TestCondensateIsEstimatedBeforeAnyHasRun(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 2\n"}).user("lab", "ann@lab.example")

@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// badFiles are uploaded for the settings below.
+// badFiles returns the files that badSettings refer to.
 func badFiles() map[string]string {
 	return map[string]string{
 		"faults.fasta":  ">a\nACDEFX\n>b\n\n>a\nACDEFGH\n",
@@ -20,9 +20,9 @@ func badFiles() map[string]string {
 	}
 }
 
-// badSettings has mistakes of each kind that users make: package cgidp tests every one. All
-// faults are reported at once, each with its path in the settings and a sentence that says
-// what to do.
+// badSettings has errors of each kind that users make; package cgidp tests every one. All
+// errors are reported at once, each with its path in the settings and a sentence that
+// says what to do.
 var badSettings = []struct {
 	settings string
 	faults   []string // path and message
@@ -30,11 +30,11 @@ var badSettings = []struct {
 	{`{}`, []string{"sequences: give sequences: amino acids in one-letter code, or a FASTA file as fasta"}},
 	{`{"sequences":["ACDEFG",7,null]}`, []string{"sequences.1: item 2 of sequences must be text, not the number 7", "sequences.2: item 3 of sequences must be text, not null"}},
 	{`{"sequences":["ACDЕFG"]}`, []string{ // Cyrillic
-		`sequences.0: sequence "seq1", position 4: 'Е' (U+0415) is not an amino acid; type it anew as one of the plain letters ACDEFGHIKLMNPQRSTVWY`,
+		`sequences.0: sequence "seq1", position 4: 'Е' (U+0415) is not an amino acid; retype it as one of the letters ACDEFGHIKLMNPQRSTVWY`,
 	}},
-	{`{"sequences":["ACDEFG"],"temperature":25}`, []string{`temperature: there is no setting "temperature"; did you mean "temperature_K"?`}},
+	{`{"sequences":["ACDEFG"],"temperature":25}`, []string{`temperature: unknown setting "temperature"; did you mean "temperature_K"?`}},
 	{`{"sequences":["ACDEFG"],"steps":3e9}`, []string{"steps: steps is 3000000000; choose between 1000 and 2000000000 (use replicas for more)"}},
-	{`{"sequences":["ACDEFG"],"cores":2}`, []string{"cores: the job would need more than this server has: 2 CPUs of 1; ask for less"}},
+	{`{"sequences":["ACDEFG"],"cores":2}`, []string{"cores: the job would need more than this server has: 2 CPUs of 1; request less"}},
 	{`{"fasta":"inputs/faults.fasta"}`, []string{
 		`fasta: sequence "a", position 6: 'X' is not an amino acid; X stands for an unknown residue: fill it in or cut it out`,
 		`fasta: sequence "b" is empty; give it 5 to 2000 residues, or remove it`,
@@ -65,7 +65,7 @@ var badSettings = []struct {
 		"frame_every: frame_every is 5000, but the run has 1000 steps: no frame would be saved; choose at most 1000",
 	}},
 	{`{"sequences":[7],"temperature_K":25,"pH":"7","sead":1,"steps":1}`, []string{
-		`sead: there is no setting "sead"; did you mean "seed"?`,
+		`sead: unknown setting "sead"; did you mean "seed"?`,
 		"sequences.0: item 1 of sequences must be text, not the number 7",
 		"temperature_K: temperature_K is 25; choose between 273.15 and 373 K (25 °C is 298.15 K)",
 		"pH: pH must be a number, not text (remove the quotes?)",
@@ -73,7 +73,7 @@ var badSettings = []struct {
 	}},
 }
 
-// details returns the faults of a 422 or of a validation: path and message.
+// details returns the errors of a 422 or of a validation: path and message.
 func (a answer) details() (faults []string) {
 	a.t.Helper()
 	var e struct {
@@ -93,7 +93,7 @@ func (a answer) details() (faults []string) {
 	return faults
 }
 
-// below puts the path of the settings before paths within them.
+// below prefixes paths within the settings with the path of the settings.
 func below(settings string, faults []string) (placed []string) {
 	for _, f := range faults {
 		if !strings.HasPrefix(f, ":") {
@@ -104,8 +104,8 @@ func below(settings string, faults []string) (placed []string) {
 	return placed
 }
 
-// TestBadInputIsRefusedInPlainWords submits all bad settings as one batch,
-// which takes far fewer processes that check them, and every fourth as a job.
+// TestBadInputIsRefusedInPlainWords submits all bad settings as one batch, which takes
+// far fewer validator processes, and every fourth as a job.
 func TestBadInputIsRefusedInPlainWords(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 1\n"}).user("lab", "ann@lab.example")
@@ -137,7 +137,7 @@ func TestBadInputIsRefusedInPlainWords(t *testing.T) {
 func (u user) leftNothing(files map[string]string) {
 	u.t.Helper()
 	if jobs := u.names(url.Values{"organization": {"true"}, "includeSubjobs": {"true"}}); len(jobs) > 0 {
-		u.t.Errorf("refused, and yet there are jobs %q", jobs)
+		u.t.Errorf("rejected, but jobs exist: %q", jobs)
 	}
 	for _, id := range files {
 		u.do("DELETE", "/files/"+id, nil).want(204)

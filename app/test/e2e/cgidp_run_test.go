@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// neverending is a job that the tests cancel.
+// neverending is a job that must be canceled.
 const neverending = `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"names":["Hst5"],"steps":1e8,"pH":4,"replicas":2,"cores":%d}`
 
 func TestJobShowsResultsOfSimulation(t *testing.T) {
@@ -57,7 +57,7 @@ func (u user) wantResult(job, file, want string) {
 	must.Equal(u.t, file+" of "+job, string(u.result(job, file)), want)
 }
 
-// checkFigures checks the names and signs of the figures of one sequence.
+// checkFigures checks the names and signs of the metrics of one sequence.
 func checkFigures(t *testing.T, of string, figures map[string]any) {
 	t.Helper()
 	want := []string{"converged", "nu", "nu_se", "ree_nm", "ree_se_nm", "rg_nm", "rg_se_nm", "steps_per_second"}
@@ -88,18 +88,18 @@ func TestSimulationReportsProgress(t *testing.T) {
 		t.Errorf("progress %q, want %s", j.Progress.Text, want)
 	}
 	log := string(u.do("GET", "/jobs/j/logs", nil).want(200).body)
-	for _, want := range []string{"1 sequence, 2 replicas each, 1 core; about ", "warning: only histidine responds to pH"} {
+	for _, want := range []string{"1 sequence, 2 replicas each, 1 core; about ", "warning: in this model only histidine responds to pH"} {
 		must.Contain(t, "the log of the running job", log, want)
 	}
 	u.do("POST", "/jobs/j/cancel", nil).want(200)
 	if j := u.finished("j"); j.Failure.Code != "STOPPED" {
 		t.Errorf("%+v", j.Failure)
-	} else if j.Metrics.MaxRSSBytes == 0 { // shorter programs may end before their memory is measured
+	} else if j.Metrics.MaxRSSBytes == 0 { // shorter programs can end before their memory is measured
 		t.Errorf("metrics: %+v", *j.Metrics)
 	}
 }
 
-// twoChains has a short chain, which is soon finished, and a long one.
+// twoChains has a short chain, which finishes quickly, and a long one.
 var twoChains = `{"sequences":["GSGSGSGSGSGSGS","` + strings.Repeat("GSEKDRPQTN", 100) + `"],"names":["short","long"],"steps":6000,"seed":3}`
 
 func TestSimulationResumesAfterMachineRestart(t *testing.T) {
@@ -122,14 +122,13 @@ func TestSimulationResumesAfterMachineRestart(t *testing.T) {
 		t.Errorf("attempts: %d and, of the one that was not cut, %d", cut.Attempts, whole.Attempts)
 	}
 	log := string(u.do("GET", "/jobs/cut/logs", nil).want(200).body)
-	if !strings.Contains(log, "short goes on from checkpoint.bin, with 1 of 1 replica finished and 6000 of 6000 steps done") {
+	if !strings.Contains(log, "short resumes from checkpoint.bin, with 1 of 1 replica finished and 6000 of 6000 steps done") {
 		t.Errorf("the second attempt did not resume:\n%s", log)
 	}
 	must.Equal(t, "the outputs of the cut run", u.outputs("cut"), u.outputs("whole"))
 }
 
-// restartMachine makes an attempt look as if it began before the last boot of the
-// machine.
+// restartMachine makes an attempt look as if it began before the machine's last boot.
 func restartMachine(t *testing.T, attempt string) {
 	t.Helper()
 	path := filepath.Join(attempt, "run.json")
@@ -142,7 +141,7 @@ func restartMachine(t *testing.T, attempt string) {
 	must.OK(t, os.WriteFile(path, bootID.ReplaceAll(text, []byte(`$1"00000000-0000-0000-0000-000000000000"`)), 0o600))
 }
 
-// timings are numbers that differ from one run to the next.
+// timings matches numbers that differ between runs.
 var timings = regexp.MustCompile(`"(steps_per_second|ns_per_day|wall_s)": ?[0-9.e+]+`)
 
 // outputs returns the files of a simulation, without timings.

@@ -13,8 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// slowFile has a validator that waits for its gate, unless n is 0, and keeps note of
-// how many run at once.
+// slowFile has a validator that waits for its gate, unless n is 0, and records how many
+// run at once.
 const slowFile = `
 format = 1
 type = "slow"
@@ -55,7 +55,7 @@ func (u user) check(n int) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// checks makes many checks at once; each sends its status and body.
+// checks starts many validations at once; each sends its status and body.
 func (u user) checks(count, n int) <-chan string {
 	answers := make(chan string, count)
 	for range count {
@@ -67,7 +67,8 @@ func (u user) checks(count, n int) <-chan string {
 	return answers
 }
 
-// sleeping reports whether a program sleeps whose environment contains text.
+// sleeping reports whether a process named sleep is running whose environment contains
+// text.
 func (s *instance) sleeping(text string) bool {
 	return slices.ContainsFunc(s.processes(text), func(pid int) bool {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -75,8 +76,8 @@ func (s *instance) sleeping(text string) bool {
 	})
 }
 
-// TestCrashLeavesNothingOfValidators kills the service while programs check
-// settings: the next start removes their directories.
+// TestCrashLeavesNothingOfValidators kills the service while programs validate settings:
+// the next start removes their directories.
 func TestCrashLeavesNothingOfValidators(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"off", "auto"} {
@@ -98,7 +99,7 @@ func TestCrashLeavesNothingOfValidators(t *testing.T) {
 			<-answers
 		}
 		if left := names(temp); len(left) > 0 {
-			t.Errorf("%s: left where nobody sweeps: %v", sandbox, left)
+			t.Errorf("%s: not cleaned up: %v", sandbox, left)
 		}
 		s.eventually("the programs have ended with the service", func() bool { return len(s.processes(tmp)) == 0 })
 		s.start()
@@ -137,8 +138,8 @@ func TestMemoryOfValidatorsIsLimited(t *testing.T) {
 	}
 }
 
-// TestBuiltinCheckFindsWhatItsProcessFinds asks a second algorithm, which is the same
-// but for a command that the service does not know for its own.
+// TestBuiltinCheckFindsWhatItsProcessFinds compares with a second algorithm that differs
+// only in its command, which the service does not recognize as its own.
 func TestBuiltinCheckFindsWhatItsProcessFinds(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../algorithm/builtin/cg-idp.toml")

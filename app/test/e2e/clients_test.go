@@ -15,15 +15,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// generation is a folder in which a client is generated from the openapi.yaml
-// that the server sends, compiled and run.
+// generation is a directory in which a client is generated from the server's
+// openapi.yaml, compiled and run.
 type generation struct {
 	t      *testing.T
 	folder string
 	env    []string
 }
 
-// newGeneration copies the files of a language next to the description.
+// newGeneration copies the files of a language next to openapi.yaml.
 func newGeneration(t *testing.T, u user, language string) *generation {
 	t.Helper()
 	g := &generation{t, t.TempDir(), append(os.Environ(), "MOLRUN_URL="+u.base, "MOLRUN_KEY="+u.key)}
@@ -32,7 +32,7 @@ func newGeneration(t *testing.T, u user, language string) *generation {
 	return g
 }
 
-// command returns what a program printed, and whether it succeeded.
+// command returns a program's output and error.
 func (g *generation) command(name string, args ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(g.t.Context(), 10*time.Minute)
 	defer cancel()
@@ -44,7 +44,7 @@ func (g *generation) command(name string, args ...string) (stdout, stderr string
 	return out.String(), all.String(), err
 }
 
-// run fails the test if a program fails.
+// run runs a program and fails the test if the program fails.
 func (g *generation) run(name string, args ...string) (stdout string) {
 	g.t.Helper()
 	out, stderr, err := g.command(name, args...)
@@ -54,7 +54,7 @@ func (g *generation) run(name string, args ...string) (stdout string) {
 	return out
 }
 
-// unreachable matches what npm and go say if there is no registry.
+// unreachable matches the output of npm and go if there is no registry.
 var unreachable = regexp.MustCompile(`ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED|` +
 	`dial tcp|no such host|connection refused|i/o timeout|module lookup disabled`)
 
@@ -71,13 +71,14 @@ func (g *generation) download(name string, args ...string) {
 	}
 }
 
-// done checks that a client went all the way.
+// done checks that a client ran to its end.
 func (g *generation) done(stdout string) {
 	g.t.Helper()
 	must.Equal(g.t, "the client printed", stdout, "done\n")
 }
 
-// needNode skips the test unless Node.js is there for what it does.
+// needNode skips the test unless a suitable Node.js is installed. what says what it is
+// needed for.
 func needNode(t *testing.T, what string) {
 	t.Helper()
 	version, err := exec.Command("node", "--version").Output()
@@ -86,8 +87,8 @@ func needNode(t *testing.T, what string) {
 	}
 }
 
-// TestGeneratedTypeScriptClientRunsTheMainFlow also requires that a linter of
-// OpenAPI has nothing to say.
+// TestGeneratedTypeScriptClientRunsTheMainFlow also requires that an OpenAPI linter
+// reports nothing.
 func TestGeneratedTypeScriptClientRunsTheMainFlow(t *testing.T) {
 	t.Parallel()
 	needNode(t, "linting openapi.yaml and generating the TypeScript client")

@@ -46,8 +46,8 @@ type site struct {
 	prefix  string
 }
 
-// clusterServer starts a server that uses the cluster; settings are added to its
-// [slurm] section. It polls often, since tests wait for it.
+// clusterServer starts a server that uses the cluster; settings are added to its [slurm]
+// section. It polls frequently, since tests wait for it.
 func clusterServer(t *testing.T, c *cluster.Cluster, settings string, more serverOptions) *site {
 	t.Helper()
 	s := &site{cluster: c, shared: t.TempDir(), prefix: "t" + strings.ToLower(rand.Text()[:12])}
@@ -83,13 +83,12 @@ func (s *site) cancelAll(t *testing.T) {
 	s.waitUntilEmpty(t)
 }
 
-// waitUntilEmpty waits until none of the site's jobs is left in Slurm, not even a
-// completing one.
+// waitUntilEmpty waits until Slurm has no jobs of the site, not even completing ones.
 func (s *site) waitUntilEmpty(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); len(s.inSlurm(t)) > 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("jobs are left in Slurm: %v", s.inSlurm(t))
+			t.Fatalf("jobs remain in Slurm: %v", s.inSlurm(t))
 		}
 	}
 }
@@ -120,8 +119,8 @@ func oneSettingSendsJobsToSlurm(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// batchNeedsFewSubmissions runs MOLRUN_CLUSTER_ROWS rows; `make cluster` sets it
-// to 1,000.
+// batchNeedsFewSubmissions runs a batch of MOLRUN_CLUSTER_ROWS jobs; `make cluster` sets
+// it to 1,000.
 func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 	count := 50
 	if text := os.Getenv("MOLRUN_CLUSTER_ROWS"); text != "" {
@@ -161,7 +160,7 @@ func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere})
 	findings, _ := s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
-	if strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "read what was written here") {
+	if strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "exchanged files with this machine") {
 		t.Errorf("doctor says %q", findings["slurm"])
 	}
 	answers := func() string {
@@ -175,12 +174,12 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	c.Kill(t, cluster.Controller)
 	u := s.user("lab", "ann@lab.example")
 	u.submit("kept", "shell", script("true"))
-	s.eventually("/readyz reports that the cluster does not answer", func() bool { return strings.HasPrefix(answers(), "no answer since ") })
+	s.eventually("/readyz reports that the cluster does not answer", func() bool { return strings.HasPrefix(answers(), "no response since ") })
 	findings, _ = s.diagnosis("--listen", strings.TrimPrefix(s.base, "http://"))
 	if !strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "slurmctld") {
 		t.Errorf("doctor says %q while the controller is down", findings["slurm"])
 	}
-	s.eventually("a job says why it waits", func() bool { return strings.Contains(u.job("kept").StatusReason, "does not answer") })
+	s.eventually("the job shows why it waits", func() bool { return strings.Contains(u.job("kept").StatusReason, "not respond") })
 	if j := u.job("kept"); j.Status != "QUEUED" || j.Attempts > 1 {
 		t.Errorf("a job is %s in attempt %d while the controller is down", j.Status, j.Attempts)
 	}
@@ -191,8 +190,8 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	s.eventually("/readyz reports that the cluster answers again", func() bool { return answers() == "ok" })
 }
 
-// readmeForClusters follows the documentation for administrators. Only the
-// shared folder and the account differ.
+// readmeForClusters follows the documentation for administrators, with a different shared
+// directory and account.
 func readmeForClusters(t *testing.T, c *cluster.Cluster) {
 	dir := t.TempDir()
 	shared := filepath.Join(dir, "shared")
@@ -203,7 +202,7 @@ func readmeForClusters(t *testing.T, c *cluster.Cluster) {
 	shell := exec.Command("sh", "-ec", here(readme(t, "run: cluster")+readme(t, "run: cluster-doctor")))
 	shell.Dir = dir
 	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "SLURM_CONF=" + c.Conf, "MOLRUN_LISTEN=127.0.0.1:0"}
-	if out, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(out), "read what was written here") {
+	if out, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(out), "exchanged files with this machine") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := startServer(t, serverOptions{

@@ -15,7 +15,7 @@ import (
 	"molrun/storage"
 )
 
-// emptyDatabase makes a data directory without any record.
+// emptyDatabase creates a data directory without records.
 func emptyDatabase(t *testing.T, data string) {
 	t.Helper()
 	must.OK(t, os.Mkdir(data, 0o700))
@@ -58,7 +58,8 @@ func TestUsersAreLimitedByCommands(t *testing.T) {
 	s.fails(exitMissing, "", "user", "delete", "ann@lab.example", "--organization", "lab")
 }
 
-// A key makes another, and that one a third. Whoever had the first may have them all.
+// A key creates another, and that one a third. Anyone who had the first key might have
+// all three.
 func TestDisablingAKeyCanCloseThoseThatItMade(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
@@ -74,7 +75,7 @@ func TestDisablingAKeyCanCloseThoseThatItMade(t *testing.T) {
 	id := func(u user) string { return strings.Split(u.key, "_")[1] }
 	works := func(u user, status int) { t.Helper(); u.do("GET", "/jobs", nil).want(status) }
 	if out, _, _ := s.run("key", "list"); !strings.Contains(out, "made by "+id(second)) {
-		t.Errorf("the list does not say who made a key:\n%s", out)
+		t.Errorf("the list does not show who created a key:\n%s", out)
 	}
 	s.ok("key", "disable", id(ann))
 	works(ann, 401)

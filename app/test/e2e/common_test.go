@@ -25,7 +25,7 @@ type common struct {
 
 var plainServer = common{config: "[runner]\ncpus = 32\nmemory = \"32GiB\"\n"}
 
-// commonTypes are the algorithms of the shared servers.
+// commonTypes returns the algorithm files of the shared servers, by file name.
 func commonTypes() map[string]string {
 	drawn := strings.Replace(shellFile, `type = "shell"`, `type = "drawn"`, 1) + seriesView
 	return map[string]string{
@@ -35,7 +35,7 @@ func commonTypes() map[string]string {
 	}
 }
 
-// plain returns the shared server whose jobs start at once.
+// plain returns the shared server whose jobs start immediately.
 func plain(t *testing.T) *instance {
 	t.Helper()
 	return plainServer.open(t)

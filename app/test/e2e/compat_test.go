@@ -15,8 +15,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// hosted is a client of the mount, as scripts for a hosted service are: it knows the paths
-// below a base that ends with a slash, and sends its key to the API alone.
+// hosted is a client of the compatibility mount that works like scripts for a hosted
+// service: it uses paths below a base that ends with a slash, and sends its key only to
+// the API.
 type hosted struct {
 	t    *testing.T
 	base string
@@ -25,20 +26,20 @@ type hosted struct {
 
 func (u user) hosted() hosted { return hosted{u.t, u.base + "/compat/", u.key} }
 
-// said is an answer.
-type said struct {
+// compatAnswer is a response.
+type compatAnswer struct {
 	t      *testing.T
 	status int
 	header http.Header
 	text   string
 }
 
-func (h hosted) do(method, path, body string, header ...string) said {
+func (h hosted) do(method, path, body string, header ...string) compatAnswer {
 	h.t.Helper()
 	return h.send(method, path, strings.NewReader(body), header...)
 }
 
-func (h hosted) send(method, path string, body io.Reader, header ...string) said {
+func (h hosted) send(method, path string, body io.Reader, header ...string) compatAnswer {
 	h.t.Helper()
 	target := path
 	if !strings.HasPrefix(path, "http") {
@@ -58,10 +59,10 @@ func (h hosted) send(method, path string, body io.Reader, header ...string) said
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	must.OK(h.t, err)
-	return said{h.t, resp.StatusCode, resp.Header, strings.TrimSuffix(string(text), "\n")}
+	return compatAnswer{h.t, resp.StatusCode, resp.Header, strings.TrimSuffix(string(text), "\n")}
 }
 
-func (s said) want(status int) said {
+func (s compatAnswer) want(status int) compatAnswer {
 	s.t.Helper()
 	if s.status != status {
 		s.t.Fatalf("status %d, want %d: %s", s.status, status, s.text)
@@ -69,18 +70,18 @@ func (s said) want(status int) said {
 	return s
 }
 
-func (s said) into(v any) {
+func (s compatAnswer) into(v any) {
 	s.t.Helper()
 	if err := json.Unmarshal([]byte(s.text), v); err != nil {
 		s.t.Fatalf("%v: %s", err, s.text)
 	}
 }
 
-// varying are parts of answers that differ from run to run.
+// varying matches parts of responses that differ between runs.
 var varying = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|token=[\w.-]+|[0-9A-HJKMNP-TV-Z]{26}|127\.0\.0\.1:\d+|"WeightedHours":[\de.-]+|steps_per_second\\":\d+`)
 
-// golden compares an answer with what clients have to get.
-func (s said) golden(want string) {
+// golden compares a response with the one that clients must get.
+func (s compatAnswer) golden(want string) {
 	s.t.Helper()
 	got := varying.ReplaceAllStringFunc(s.text, func(part string) string {
 		name, _, isMember := strings.Cut(part, ":")
@@ -144,7 +145,7 @@ func TestCompatRecordsOfJobs(t *testing.T) {
 			`"User":"ann@lab.example","WeightedHours":0,"jobName":%[1]q,"state":%[4]q,"status":%[2]q,"type":"shell"}`, name, word, script, state)
 	}
 	one := strings.TrimSuffix(run1, "}")
-	i := strings.Index(one, `,"jobName"`) // members come by name
+	i := strings.Index(one, `,"jobName"`) // members are sorted by name
 	h.do("GET", "jobs?jobName=run1", "").want(200).golden(`{"0":` + run1 + `,` + one[1:i] + `,"jobName":"run1","jobs":[` + run1 + `],"state":"COMPLETED","status":"Complete","statuses":{"Complete":1},"type":"shell"}`)
 	h.do("GET", "jobs?jobName=absent", "").want(200).golden(`{"jobs":[],"statuses":{}}`)
 	const counts = `"statuses":{"Complete":1,"In Queue":0,"Running":0,"Stopped":1}`
@@ -160,7 +161,7 @@ func TestCompatRecordsOfJobs(t *testing.T) {
 	h.do("GET", "jobs?startKey=nonsense", "").want(400)
 }
 
-func startKey(t *testing.T, s said) string {
+func startKey(t *testing.T, s compatAnswer) string {
 	t.Helper()
 	var page struct{ StartKey string }
 	s.into(&page)
@@ -170,7 +171,7 @@ func startKey(t *testing.T, s said) string {
 	return page.StartKey
 }
 
-// TestCompatListsMoreThanAPageOfTheAPI asks for 250 jobs at once.
+// TestCompatListsMoreThanAPageOfTheAPI lists 250 jobs at once.
 func TestCompatListsMoreThanAPageOfTheAPI(t *testing.T) {
 	t.Parallel()
 	_, h := compatUser(t)
@@ -188,14 +189,15 @@ func TestCompatListsMoreThanAPageOfTheAPI(t *testing.T) {
 	}
 }
 
-// TestCompatFromUploadToResult does what the command line of the hosted service does.
+// TestCompatFromUploadToResult makes the same requests as the command line of the hosted
+// service.
 func TestCompatFromUploadToResult(t *testing.T) {
 	t.Parallel()
 	u, h := compatUser(t)
 	var link struct{ UploadURL, FileURL string }
 	h.do("POST", "getPresignedUploadUrl", `{"filename":"a.txt","contentType":"application/octet-stream"}`).want(200).into(&link)
 	h.do("PUT", link.UploadURL, "hello\n", "Content-Type", "application/octet-stream").want(200)
-	h.do("PUT", link.UploadURL, "other\n").want(409) // it is complete
+	h.do("PUT", link.UploadURL, "other\n").want(409) // the upload is already complete
 	h.do("GET", "files", "").want(200).golden(`["a.txt"]`)
 	if got := h.do("GET", link.FileURL, "").want(200); got.text != "hello" {
 		t.Errorf("fileUrl has %q", got.text)
@@ -211,7 +213,8 @@ func TestCompatFromUploadToResult(t *testing.T) {
 		t.Error("it is not valid")
 	}
 	h.do("POST", "submit-job", body).want(200)
-	// Newer scripts send what was normalized, older ones the original: it is one job.
+	// Newer scripts send the normalized settings, older ones the original: both are the
+	// same job.
 	h.do("POST", "submit-job", `{"jobName":"m1","type":"measure","settings":`+string(verdict.Normalized)+`,"jobEmail":"ann@lab.example","projectTag":"p","project":""}`).want(200)
 	h.do("POST", "submit-job", `{"jobName":"m1","type":"shell","settings":{"script":"true"}}`).want(409).
 		golden(`{"error":"Job \"m1\" already exists and differs in type; choose another jobName, or send the original submission again to get that job.","code":"JOB_ALREADY_EXISTS","detail":[]}`)
@@ -274,7 +277,7 @@ func TestCompatFiles(t *testing.T) {
 	h.send("PUT", "upload/chunked.txt", io.MultiReader(strings.NewReader("4444"))).want(200)
 	h.do("PUT", "upload/a.txt", "newer").want(200)
 	var links struct{ UploadURL, Filename string }
-	h.do("PUT", "upload/later.txt", "").want(200).into(&links) // without a body it gives links
+	h.do("PUT", "upload/later.txt", "").want(200).into(&links) // without a body, the response has links
 	h.do("GET", "files", "").want(200).golden(`["a.txt","chunked.txt"]`)
 	h.do("GET", "files?folder=set", "").want(200).golden(`["set/c d.txt","set/b.txt"]`)
 	h.do("GET", "files?includeAll=True", "").want(200).golden(`["a.txt","chunked.txt","set/c d.txt","set/b.txt"]`)
@@ -317,7 +320,7 @@ func TestCompatFindsFilesBySeveralNames(t *testing.T) {
 	}{
 		{"a.txt", 11111111},
 		{"inputs/a.txt", 11111111},
-		{"set/b.txt", 22222222}, // the upload goes before the job's result
+		{"set/b.txt", 22222222}, // the upload takes precedence over the job's result
 		{"makes/deep/c.txt", 33333333},
 		{"makes/b.txt", 44444444},
 		{"set/only.txt", 66666666},
@@ -326,7 +329,7 @@ func TestCompatFindsFilesBySeveralNames(t *testing.T) {
 	} {
 		name := fmt.Sprintf("finds%d", i)
 		h.submit(name, "measure", fmt.Sprintf(`{"data":%q}`, tt.named))
-		h.submit(name, "measure", fmt.Sprintf(`{"data":%q}`, tt.named)) // and again: the same job
+		h.submit(name, "measure", fmt.Sprintf(`{"data":%q}`, tt.named)) // resubmitting returns the same job
 		h.wait(u, name)
 		if got := number(name); got != tt.want {
 			t.Errorf("%q is the file %v, want %v", tt.named, got, tt.want)
@@ -441,8 +444,8 @@ func TestCompatRefusals(t *testing.T) {
 	}
 }
 
-// TestCompatShowsNothingOfAnotherOrganization sends each route names of another
-// organization's things, and of none: the answers are the same.
+// TestCompatShowsNothingOfAnotherOrganization sends names from another organization, and
+// unknown names, to each route: the responses are the same.
 func TestCompatShowsNothingOfAnotherOrganization(t *testing.T) {
 	t.Parallel()
 	u, h := compatUser(t)
@@ -490,7 +493,7 @@ func TestCompatCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestCompatUploadsThatBreakLeaveNothing ends a connection in the midst of a file.
+// TestCompatUploadsThatBreakLeaveNothing breaks the connection in the middle of a file.
 func TestCompatUploadsThatBreakLeaveNothing(t *testing.T) {
 	t.Parallel()
 	_, h := compatUser(t)
@@ -505,7 +508,7 @@ func TestCompatUploadsThatBreakLeaveNothing(t *testing.T) {
 	h.do("GET", "files?includeAll=true", "").want(200).golden(`[]`)
 }
 
-// failing is a reader that breaks.
+// failing is a reader that fails.
 type failing struct{}
 
 // Read implements io.Reader.

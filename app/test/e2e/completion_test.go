@@ -12,16 +12,16 @@ import (
 	"molrun/app/test/whole"
 )
 
-// bashCompletion has the functions that bash needs to complete commands.
+// bashCompletion is the file of functions that bash needs to complete commands.
 const bashCompletion = "/usr/share/bash-completion/bash_completion"
 
-// The real shells complete commands, flags, names of jobs, types of algorithms and their
-// settings. Each is given the script that molrun prints for it.
+// The real shells complete commands, flags, job names, algorithm types and their
+// settings, with the script that molrun prints for each shell.
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
 	p, s := scene(t)
 	p.ok("submit", "sequence-properties", "-n", "hstz", "--set", "sequence=DSHAKRHHGY", "--wait")
-	if _, err := p.shell("true"); err != nil { // makes the folder on PATH
+	if _, err := p.shell("true"); err != nil { // creates the directory on PATH
 		t.Fatal(err)
 	}
 	for name, complete := range map[string]func(p *person, line string) string{"bash": inBash, "zsh": inZsh, "fish": inFish} {
@@ -57,7 +57,7 @@ func containsAll(text string, words []string) bool {
 	return true
 }
 
-// script runs a script of a shell that reads it as its argument.
+// script runs a script with a shell that takes it as an argument.
 func (p *person) script(shell string, args ...string) string {
 	p.t.Helper()
 	c := exec.Command(shell, args...)
@@ -69,7 +69,7 @@ func (p *person) script(shell string, args ...string) string {
 	return string(out)
 }
 
-// inBash calls what bash would call on Tab.
+// inBash calls the function that bash calls on Tab.
 func inBash(p *person, line string) string {
 	return p.script("bash", "-c", `
 source `+bashCompletion+`
@@ -85,7 +85,7 @@ func inFish(p *person, line string) string {
 	return p.script("fish", "--no-config", "-c", `molrun completion fish | source; complete -C $argv[1]`, line)
 }
 
-// inZsh presses Tab on a terminal, since zsh has no other way.
+// inZsh presses Tab on a terminal, the only way to complete in zsh.
 func inZsh(p *person, line string) string {
 	ours, theirs := terminalPair(p.t)
 	c := exec.Command("zsh", "-f", "-i")
@@ -98,7 +98,7 @@ func inZsh(p *person, line string) string {
 	ended := make(chan struct{})
 	go func() { // ends with the shell
 		defer close(ended)
-		_, _ = io.Copy(&shown, ours) // ends with an error when the last writer is gone
+		_, _ = io.Copy(&shown, ours) // ends with an error when the last writer closes
 	}()
 	press := func(keys, until string) string {
 		from := len(shown.String())
@@ -108,11 +108,11 @@ func inZsh(p *person, line string) string {
 		return shown.String()[from:]
 	}
 	press("autoload -Uz compinit; compinit -u; source <(molrun completion zsh); print -r - set''up\n", "setup")
-	// Tab shows what there is; Ctrl-A and echo before it print the line as it was completed.
+	// Tab shows the completions; Ctrl-A and echo before it print the completed line.
 	got := press(line+"\t\t\x01echo of \x05 end''ed\n", "ended")
 	_, err := ours.WriteString("exit\n")
 	must.OK(p.t, err)
-	_ = c.Wait() // of no interest
+	_ = c.Wait() // its exit code does not matter
 	<-ended
 	return got
 }

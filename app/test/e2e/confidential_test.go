@@ -15,8 +15,8 @@ import (
 	"molrun/app/job/audit"
 )
 
-// confidential collects what must not appear in any log: secrets of keys, settings
-// and file contents that clients of a server received or sent.
+// confidential collects strings that must not appear in any log: API key secrets, and the
+// settings and file contents that clients sent to or received from a server.
 type confidential struct {
 	mu    sync.Mutex
 	texts []string
@@ -43,7 +43,7 @@ var (
 	anySecret = regexp.MustCompile(wholeKey.String() + `|eyJ[0-9A-Za-z_-]{10,}\.|[?&]token=`)
 )
 
-// keys adds the secrets of the keys that a command printed.
+// keys adds the secrets of the keys in a command's output.
 func (c *confidential) keys(printed string) {
 	for _, key := range wholeKey.FindAllStringSubmatch(printed, -1) {
 		c.add(key[1])

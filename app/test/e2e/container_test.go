@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// alignFile is a type of the catalogue whose program is in an image.
+// alignFile is a catalogue type whose program is in an image.
 const alignFile = `
 format = 1
 type = "tm-align"
@@ -50,13 +50,13 @@ func helix(residues int) string {
 	return b.String() + "END\n"
 }
 
-// ranOf is what a record says of the container.
+// ranOf is the part of a record that describes the container.
 type ranOf struct {
 	Isolation string
 	Image     struct{ Name, ID string }
 }
 
-// align submits and checks a job of the type.
+// align submits a job of this type and checks its result.
 func align(t *testing.T, u user) {
 	t.Helper()
 	u.upload("helix.pdb", helix(40))
@@ -74,7 +74,7 @@ func align(t *testing.T, u user) {
 	must.OK(t, json.Unmarshal([]byte(files["job.json"]), &kept))
 	for where, ran := range map[string]ranOf{"record": shown, "job.json": kept} {
 		if !strings.HasPrefix(ran.Isolation, "podman") || ran.Image.Name != containertest.Image || ran.Image.ID != "sha256:"+id {
-			t.Errorf("the %s says %+v, want the image %s", where, ran, id)
+			t.Errorf("the %s has %+v, want the image %s", where, ran, id)
 		}
 	}
 	must.Equal(t, "attempts", j.Attempts, 1)
@@ -89,7 +89,7 @@ func TestTypeWithAnImageRunsThroughTheAPI(t *testing.T) {
 	s.noContainers()
 }
 
-// TestContainerIsASandboxThatIsRequired runs where bubblewrap is turned off.
+// TestContainerIsASandboxThatIsRequired runs with bubblewrap turned off.
 func TestContainerIsASandboxThatIsRequired(t *testing.T) {
 	t.Parallel()
 	o := boxed(t, "")
@@ -106,7 +106,7 @@ func (s *instance) noContainers() {
 	must.OK(s.t, err)
 	for line := range strings.Lines(left) {
 		if strings.Contains(line, s.dir+"/") {
-			s.t.Errorf("a container is left: %s", line)
+			s.t.Errorf("a container remains: %s", line)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestTypeWhoseImageIsNotHereIsNotReady(t *testing.T) {
 	o.algorithms["tm-align.toml"] = fmt.Sprintf(alignFile, "docker://"+image)
 	s := startServer(t, o)
 	u := s.user("lab", "ann@lab.example")
-	const says = "the image localhost/molrun-later:1 is not here; load it with: podman load -i FILE"
+	const says = "the image localhost/molrun-later:1 does not exist on this machine; load it with: podman load -i FILE"
 	if text := string(u.do("GET", "/algorithms/tm-align", nil).want(200).body); !strings.Contains(text, says) || !strings.Contains(text, `"image":"docker://localhost/molrun-later:1"`) {
 		t.Errorf("the catalogue says %s", text)
 	}
@@ -129,7 +129,7 @@ func TestTypeWhoseImageIsNotHereIsNotReady(t *testing.T) {
 	if a := u.do("POST", "/submit-job", `{"jobName":"a","type":"tm-align","settings":{"mobile":"inputs/helix.pdb","target":"inputs/helix.pdb"}}`); a.status < 400 || !strings.Contains(string(a.body), says) {
 		t.Errorf("a submission gets %d %s", a.status, a.body)
 	}
-	// As podman load would.
+	// As podman load would do.
 	_, err := containertest.Podman(t).Run(nil, "tag", containertest.Image, image)
 	must.OK(t, err)
 	s.eventually("the type is ready", func() bool {
@@ -182,6 +182,6 @@ func containersOnTheCluster(t *testing.T, c *cluster.Cluster) {
 	left, err := containertest.Podman(t).Run(nil, "ps", "--all", "--format={{.Labels}}")
 	must.OK(t, err)
 	if strings.Contains(left, filepath.Clean(s.shared)) {
-		t.Errorf("containers are left: %s", left)
+		t.Errorf("containers remain: %s", left)
 	}
 }

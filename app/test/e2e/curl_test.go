@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// curl runs curl with these arguments and returns the status and what it printed.
+// curl runs curl with these arguments and returns the status and the body.
 func (u user) curl(dir string, args ...string) (status, body string) {
 	u.t.Helper()
 	c := exec.CommandContext(u.t.Context(), "curl", append([]string{"--silent", "--show-error", "--write-out", "\n%{http_code}"}, args...)...)
@@ -21,8 +21,8 @@ func (u user) curl(dir string, args ...string) (status, body string) {
 	return string(out[at+1:]), string(out[:at])
 }
 
-// TestFilesAreSentWithCurlAsPeopleTypeIt sends a file in the ways that curl has. It labels
-// some as a form by itself: the answer says what to type instead.
+// TestFilesAreSentWithCurlAsPeopleTypeIt sends a file in the various ways of curl. In
+// some of them, curl labels the file as a form: the response says what to type instead.
 func TestFilesAreSentWithCurlAsPeopleTypeIt(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "curl")
@@ -41,11 +41,11 @@ func TestFilesAreSentWithCurlAsPeopleTypeIt(t *testing.T) {
 		{[]string{"-X", "PUT", "--data-binary", "@a.fasta"}, "403", "use -T FILE, which sends none, or add -H 'Content-Type:'"},
 		{[]string{"-X", "PUT", "-d", "@a.fasta"}, "403", "Don't use -d, which drops the line breaks"},
 		{[]string{"-X", "PUT", "--data-binary", "@a.fasta", "-H", "Content-Type:"}, "200", `"size":31`},
-		{[]string{"-T", "a.fasta", "-H", "Content-Type: text/html"}, "403", "not text/html; send that or none."},
+		{[]string{"-T", "a.fasta", "-H", "Content-Type: text/html"}, "403", "but the request has text/html; send the accepted type or omit the header."},
 	} {
 		status, body := u.curl(dir, append(tt.args, u.grant("a.fasta").UploadURL)...)
 		if status != tt.status || !strings.Contains(body, tt.says) {
-			t.Errorf("curl %q: status %s: %s; want %s with %s", tt.args, status, body, tt.status, tt.says)
+			t.Errorf("curl %q: status %s: %s; want %s and %s", tt.args, status, body, tt.status, tt.says)
 		}
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, "job.json"), []byte("{\"jobName\": \"typed\",\n \"type\": \"shell\", \"settings\": "+script("true")+"}\n"), 0o600))
@@ -62,7 +62,7 @@ func TestFilesAreSentWithCurlAsPeopleTypeIt(t *testing.T) {
 	} {
 		status, body := u.curl(dir, append(tt.args, "-H", key, u.base+"/submit-job")...)
 		if status != tt.status || !strings.Contains(body, tt.says) {
-			t.Errorf("curl %q: status %s: %s; want %s with %s", tt.args, status, body, tt.status, tt.says)
+			t.Errorf("curl %q: status %s: %s; want %s and %s", tt.args, status, body, tt.status, tt.says)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"molrun/app/test/whole"
 )
 
-// TestServiceMakesADirectoryOnlyWhenTold starts the service where there is nothing, something
-// else, or what is left of a data directory.
+// TestServiceMakesADirectoryOnlyWhenTold starts the service where there is no directory,
+// a directory of something else, or the remains of a data directory.
 func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,13 +11,13 @@ import (
 	"molrun/app/test/must"
 )
 
-// block is a code block of a page, with the comment in front of it.
+// block is a code block of a page, with the comment before it.
 type block struct{ mark, language, text string }
 
 type docPage struct {
 	file   string // relative to root
 	blocks []block
-	prose  string // all else
+	prose  string // everything else
 }
 
 // documentation reads README.md and the pages of web/docs.
@@ -61,8 +61,8 @@ func parsePage(name, text string) docPage {
 	return p
 }
 
-// TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed fails for a block of commands that
-// no test of this package asks for by its mark, unless it is marked with what it needs.
+// TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed fails for a command block that no
+// test of this package refers to by its mark, unless it is marked with what it needs.
 func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	tests, err := filepath.Glob("*_test.go")
@@ -71,7 +71,7 @@ func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 	for _, file := range tests {
 		sources.WriteString(must.Read(t, file))
 	}
-	whole := map[string]bool{"make demo\n": true, "make test\n": true} // by .ci/test, and .ci/test itself
+	whole := map[string]bool{"make demo\n": true, "make test\n": true} // run by .ci/test, and .ci/test itself
 	for _, page := range documentation(t) {
 		for _, b := range page.blocks {
 			run, runs := strings.CutPrefix(b.mark, "run: ")
@@ -88,7 +88,7 @@ func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestCommandsInSentencesExist looks up each `molrun …` of the documentation among the
+// TestCommandsInSentencesExist looks up each `molrun …` in the documentation among the
 // commands and their flags.
 func TestCommandsInSentencesExist(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func wantCommand(t *testing.T, file string, words []string) {
 	}
 }
 
-// plainWords are the names of commands with which a line begins.
+// plainWords returns the command names at the start of a line.
 func plainWords(words []string) (names []string) {
 	for _, w := range words {
 		if !regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(w) {
@@ -192,7 +192,7 @@ func checkLinks(t *testing.T, file string) int {
 	return len(links)
 }
 
-// hasHeading reports whether a page has a heading to which links go by this name.
+// hasHeading reports whether a page has a heading with this link name.
 func hasHeading(text, name string) bool {
 	other := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	for line := range strings.Lines(text) {
@@ -206,8 +206,8 @@ func hasHeading(text, name string) bool {
 	return false
 }
 
-// TestMessagesOfTroubleshootingExist looks for each message of the tables in the source, where
-// … stands for what differs. A message is looked for in one line of one file.
+// TestMessagesOfTroubleshootingExist looks for each message of the tables in the source.
+// … stands for varying text. Each message must be within one line of one file.
 func TestMessagesOfTroubleshootingExist(t *testing.T) {
 	t.Parallel()
 	_, part, _ := strings.Cut(must.Read(t, filepath.Join(root, "web/docs/server.md")), "\n## Troubleshooting\n")
@@ -227,7 +227,7 @@ func TestMessagesOfTroubleshootingExist(t *testing.T) {
 	}
 }
 
-// sourceText is all Go code but that of tests.
+// sourceText returns all Go code except tests.
 func sourceText(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -36,7 +36,7 @@ func (s *instance) diagnosis(args ...string) (findings map[string]string, code i
 	return findings, code
 }
 
-// initialized returns a stopped server whose data directory has been in use.
+// initialized returns a stopped server whose data directory has been used.
 func initialized(t *testing.T, config string, env ...string) *instance {
 	t.Helper()
 	s := unstarted(t, config, env...)
@@ -90,7 +90,8 @@ name = "run"
 command = ["no-such-program"]
 `
 
-// TestDoctorFindsEachProblem causes for real each problem that package doctor does not.
+// TestDoctorFindsEachProblem really causes each problem that the tests of package doctor
+// do not.
 func TestDoctorFindsEachProblem(t *testing.T) {
 	t.Parallel()
 	in := func(s *instance, name string) string { return filepath.Join(s.data(), name) }
@@ -166,7 +167,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 	}
 }
 
-// standInBubblewrap fails like bwrap where user namespaces are forbidden.
+// standInBubblewrap fails like bwrap on machines that forbid user namespaces.
 const standInBubblewrap = `#!/bin/sh
 [ "$1" != --help ] || exit 0
 echo 'bwrap: No permissions to create new namespace: Operation not permitted' >&2
@@ -183,7 +184,7 @@ func changeCommits(t *testing.T, database string, change func(*boltfile.Commits)
 	must.OK(t, os.WriteFile(database+".commits", text, 0o600))
 }
 
-// algorithm writes a file to the server's algorithms folder.
+// algorithm writes a file to the server's algorithms directory.
 func (s *instance) algorithm(text string) {
 	s.t.Helper()
 	must.OK(s.t, os.MkdirAll(filepath.Join(s.dir, "algorithms"), 0o700))

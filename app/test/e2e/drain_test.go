@@ -7,8 +7,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestDrainedServiceStartsNothingUntilResumed also drains a service that is not
-// running, and one that dies without warning.
+// TestDrainedServiceStartsNothingUntilResumed also drains a service that is not running,
+// and one that is killed.
 func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, noSandbox)
@@ -22,7 +22,7 @@ func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
 	u.submit("waits", "shell", script("true"))
 	waits := func(why string) {
 		t.Helper()
-		s.eventually("the job says why it waits", func() bool {
+		s.eventually("the job shows why it waits", func() bool {
 			j := u.job("waits")
 			if j.Status != "QUEUED" {
 				t.Fatalf("the job is %s", j.Status)
@@ -32,8 +32,8 @@ func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
 	}
 	waits("the operator paused the queue")
 	waits("a new kernel")
-	must.Contain(t, "readyz", string(u.do("GET", "/readyz", nil).want(200).body), `"drained":"no job starts since 20`)
-	open.open(t) // what runs goes on to its end
+	must.Contain(t, "readyz", string(u.do("GET", "/readyz", nil).want(200).body), `"drained":"the queue has been paused since 20`)
+	open.open(t) // running jobs continue to their end
 	u.completed("runs")
 	s.kill()
 	s.start()

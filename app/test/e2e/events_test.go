@@ -16,12 +16,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// told is an event of a stream.
-type told struct{ id, kind, job, status, text string }
+// streamEvent is an event of a stream.
+type streamEvent struct{ id, kind, job, status, text string }
 
-// listen opens a stream and gives its events, until the stream or the test ends. It
-// returns once the stream has told everything that there was.
-func (u user) listen(path, after string) (events <-chan told, protocol string) {
+// listen opens a stream and delivers its events until the stream or the test ends. It
+// returns once the stream has sent all earlier events.
+func (u user) listen(path, after string) (events <-chan streamEvent, protocol string) {
 	u.t.Helper()
 	ctx, cancel := context.WithCancel(u.t.Context())
 	r, err := http.NewRequestWithContext(ctx, "GET", u.base+path, nil)
@@ -37,19 +37,19 @@ func (u user) listen(path, after string) (events <-chan told, protocol string) {
 	if resp.StatusCode != http.StatusOK {
 		u.t.Fatalf("GET %s: %d", path, resp.StatusCode)
 	}
-	all, begun := make(chan told, 100_000), make(chan bool)
+	all, begun := make(chan streamEvent, 100_000), make(chan bool)
 	wait := begun
 	go func() {
 		defer close(all)
 		defer resp.Body.Close()
 		defer func() {
-			if begun != nil { // it ended before it had anything to wait for
+			if begun != nil { // it ended before it began to listen
 				close(begun)
 			}
 		}()
 		lines := bufio.NewScanner(resp.Body)
 		lines.Buffer(nil, 1<<20)
-		for e := (told{}); lines.Scan(); {
+		for e := (streamEvent{}); lines.Scan(); {
 			switch field, value, _ := strings.Cut(lines.Text(), ": "); {
 			case field == "id":
 				e.id = value
@@ -57,14 +57,14 @@ func (u user) listen(path, after string) (events <-chan told, protocol string) {
 				e.kind = value
 			case field == "data":
 				var data struct{ JobName, Status, Text string }
-				_ = json.Unmarshal([]byte(value), &data) // what is wrong shows in the test
+				_ = json.Unmarshal([]byte(value), &data) // the test detects invalid data
 				e.job, e.status, e.text = data.JobName, data.Status, data.Text
 			case value == "listening" && begun != nil:
 				close(begun)
 				begun = nil
-			case lines.Text() == "" && e != (told{}):
+			case lines.Text() == "" && e != (streamEvent{}):
 				all <- e
-				e = told{}
+				e = streamEvent{}
 			}
 		}
 	}()
@@ -76,13 +76,13 @@ func (u user) listen(path, after string) (events <-chan told, protocol string) {
 	select {
 	case <-wait:
 	case <-time.After(patience):
-		u.t.Fatalf("GET %s: nothing is heard", path)
+		u.t.Fatalf("GET %s: no event received", path)
 	}
 	return all, resp.Proto
 }
 
-// hear waits for an event of a kind about a job; an empty status stands for any.
-func (u user) hear(events <-chan told, kind, job, status string) (e told) {
+// waitForEvent waits for an event of the given kind about a job; an empty status matches any.
+func (u user) waitForEvent(events <-chan streamEvent, kind, job, status string) (e streamEvent) {
 	u.t.Helper()
 	for e.kind != kind || e.job != job || status != "" && e.status != status {
 		e = u.nextEvent(events, kind+" "+job+" "+status)
@@ -90,8 +90,9 @@ func (u user) hear(events <-chan told, kind, job, status string) (e told) {
 	return e
 }
 
-// nextEvent returns the next event of a stream that has yet to tell what is awaited.
-func (u user) nextEvent(events <-chan told, awaited string) told {
+// nextEvent returns the next event of a stream, and fails the test if there is none.
+// awaited describes the expected event.
+func (u user) nextEvent(events <-chan streamEvent, awaited string) streamEvent {
 	u.t.Helper()
 	select {
 	case e, open := <-events:
@@ -102,10 +103,10 @@ func (u user) nextEvent(events <-chan told, awaited string) told {
 	case <-time.After(patience):
 		u.t.Fatalf("no event %s", awaited)
 	}
-	return told{}
+	return streamEvent{}
 }
 
-// TestEventsComeAtOnceThroughNginx has it buffer all that it may.
+// TestEventsComeAtOnceThroughNginx configures nginx to buffer as much as possible.
 func TestEventsComeAtOnceThroughNginx(t *testing.T) {
 	for protocol, listens := range map[string]string{"HTTP/1.1": " ssl;", "HTTP/2.0": " ssl http2;"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -119,13 +120,13 @@ func TestEventsComeAtOnceThroughNginx(t *testing.T) {
 			s.base = direct
 			u.submit("a", "shell", `{"script":"echo hello"}`)
 			for _, status := range []string{"QUEUED", "RUNNING", "COMPLETED"} {
-				u.hear(events, "job", "a", status)
+				u.waitForEvent(events, "job", "a", status)
 			}
 		})
 	}
 }
 
-// TestReadersThatStallAreCutOff has a client that reads nothing. Nobody waits for it.
+// TestReadersThatStallAreCutOff has a client that reads nothing. Nothing waits for it.
 func TestReadersThatStallAreCutOff(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[limits]\nanswer_time = \"1s\"\n", algorithms: map[string]string{"shell.toml": shellFile}})
@@ -140,14 +141,14 @@ func TestReadersThatStallAreCutOff(t *testing.T) {
 	u.submit("a", "shell", `{"script":"echo hello"}`)
 	u.finished("a")
 	note := strings.Repeat("n", 4000)
-	s.eventually("the client is cut off", func() bool {
+	s.eventually("the client is disconnected", func() bool {
 		for n := range 200 {
 			u.do("PATCH", "/jobs/a", fmt.Sprintf(`{"note":"%d %s"}`, n, note)).want(200)
 		}
 		return strings.Contains(s.log.String(), "event stream interrupted")
 	})
 	u.submit("b", "shell", `{"script":"echo hello"}`)
-	u.hear(events, "job", "b", "COMPLETED")
+	u.waitForEvent(events, "job", "b", "COMPLETED")
 }
 
 func TestReadmeFollowsAJobAsWritten(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// Stand-ins for the types that the examples use, which take the place of the catalogue's.
+// Stand-ins for the types that the examples use. They replace those of the catalogue.
 var exampleTypes = map[string]string{
 	"gromacs.toml": `
 format = 1
@@ -105,7 +105,7 @@ func viewsOf(names ...string) (text string) {
 	return text
 }
 
-// The examples in Python go all the way from a structure to their pictures.
+// The Python examples run from a structure to their figures.
 func TestPythonExamples(t *testing.T) {
 	t.Parallel()
 	python := must.Installed(t, "python3")
@@ -139,7 +139,8 @@ func TestPythonExamples(t *testing.T) {
 	}
 }
 
-// The workflow for Snakemake gives its table, and asked again computes nothing twice.
+// The Snakemake workflow produces its table, and computes nothing twice when it runs
+// again.
 func TestSnakemakeExample(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/bin/snakemake"); err != nil {

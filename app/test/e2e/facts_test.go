@@ -8,7 +8,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// sizedFile is an algorithm whose needs and rules depend on what its file holds.
+// sizedFile is an algorithm whose resources and rules depend on the content of its file.
 const sizedFile = `format = 1
 type = "sized"
 version = "1"
@@ -36,7 +36,7 @@ that = "facts.residues <= settings.most"
 message = "must not be less than the residues of query"
 `
 
-func TestFactsOfFilesDecide(t *testing.T) {
+func TestRulesUseFileMetadata(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
 	u := s.user("lab", "ann@lab.example")
@@ -58,7 +58,7 @@ func TestFactsOfFilesDecide(t *testing.T) {
 	u.completed("a")
 	u.wantResult("a", "count.txt", "25\n")
 
-	// Facts of files that were not there at submission are known at the start.
+	// Metadata of files that did not exist at submission is known when the job starts.
 	if r := u.finished("wrong"); r.Failure == nil || r.Failure.Code != "INPUT_INVALID" || !strings.Contains(r.Failure.Message, "most: must not be less than the residues of query") {
 		t.Errorf("%+v", r.Failure)
 	}
@@ -71,8 +71,8 @@ func TestFactsOfFilesDecide(t *testing.T) {
 	u.wantResult("next", "count.txt", "43\n")
 }
 
-// TestStructuresAreSummarized also holds that the check at submission and the engine read
-// alike: what is queued has a result.
+// TestStructuresAreSummarized also requires that the submission check and the engine
+// agree: a job that is queued has a result.
 func TestStructuresAreSummarized(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -99,11 +99,11 @@ func TestStructuresAreSummarized(t *testing.T) {
 		}
 	}
 	if told, _ := u.person().onTerminal("estimate", "structure-summary", "--example"); !strings.Contains(told, "\nstructure  lysozyme.pdb: 1 chain, 129 residues") {
-		t.Errorf("the terminal tells no summary:\n%s", told)
+		t.Errorf("the terminal shows no summary:\n%s", told)
 	}
 	one := must.Read(t, "../files/testdata/remark.pdb")
 	u.upload("two.pdb", one+strings.ReplaceAll(one, " A ", " B "))
-	if got := u.do("POST", "/submit-job", `{"jobName":"two","type":"structure-summary","settings":{"structure":"inputs/two.pdb"}}`).want(422).details(); len(got) != 1 || !strings.Contains(got[0], "has atoms behind END in line") {
+	if got := u.do("POST", "/submit-job", `{"jobName":"two","type":"structure-summary","settings":{"structure":"inputs/two.pdb"}}`).want(422).details(); len(got) != 1 || !strings.Contains(got[0], "has atoms after END in line") {
 		t.Errorf("faults %q", got)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// folderFiles are an algorithm that is a folder. Its script says which word the folder has,
-// waits for a gate, says it again, and tries to change it, unless it is root outside of a
-// sandbox, whom nothing stops.
+// folderFiles is an algorithm in a directory. Its script prints the word in the
+// directory, waits for a gate, prints it again, and tries to change it, except as root
+// outside a sandbox, where nothing prevents that.
 var folderFiles = map[string]string{
 	"shell.toml": shellFile,
 	"words/algorithm.toml": `
@@ -54,7 +54,7 @@ read = ["@DIR@/gates"]
 	"words/lib/word.txt": "one\n",
 }
 
-// TestJobsGoOnWithTheFolderThatTheyWereSubmittedWith edits the folder and restarts the
+// TestJobsGoOnWithTheFolderThatTheyWereSubmittedWith edits the directory and restarts the
 // service while one job runs and another waits.
 func TestJobsGoOnWithTheFolderThatTheyWereSubmittedWith(t *testing.T) {
 	t.Parallel()
@@ -99,8 +99,8 @@ func TestFolderOfAnAlgorithmServesItsValidator(t *testing.T) {
 	must.Contain(t, "job.json", string(u.result("b", "job.json")), `"programVersion":"7.1"`)
 }
 
-// TestBackupHasTheFoldersOfUnfinishedJobs restores a job that waits, whose folder has gone
-// from the site since.
+// TestBackupHasTheFoldersOfUnfinishedJobs restores a waiting job whose directory has been
+// removed from the site.
 func TestBackupHasTheFoldersOfUnfinishedJobs(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 1\n", algorithms: folderFiles})
@@ -123,7 +123,7 @@ func TestBackupHasTheFoldersOfUnfinishedJobs(t *testing.T) {
 	again.wantResult("waits", "told.txt", strings.Repeat("one\n", 3))
 	other.stop()
 
-	// What a job needs and is damaged is found.
+	// Damage to a file that a job needs is detected.
 	word, err := filepath.Glob(filepath.Join(s.data(), "algorithms", "*", "lib", "word.txt"))
 	if err != nil || len(word) != 1 {
 		t.Fatal(word, err)
@@ -135,7 +135,7 @@ func TestBackupHasTheFoldersOfUnfinishedJobs(t *testing.T) {
 	}
 }
 
-// foldersReachTheNodes runs a job with a folder on the cluster.
+// foldersReachTheNodes runs a job with a directory on the cluster.
 func foldersReachTheNodes(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere, algorithms: folderFiles})
 	u := s.user("lab", "ann@lab.example")

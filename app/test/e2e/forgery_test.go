@@ -11,7 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// forger misuses the token of a working link.
+// forger misuses the token of a valid link.
 type forger struct {
 	t     *testing.T
 	base  string
@@ -19,7 +19,7 @@ type forger struct {
 	token string
 }
 
-// attempt is a request that must be refused.
+// attempt is a request that must be rejected.
 type attempt struct {
 	name, method, path, query string
 	header                    http.Header
@@ -46,7 +46,7 @@ func (f *forger) do(a attempt) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// attempts returns misuses of the token. Package link has tokens that are forged.
+// attempts returns misuses of the token. Package link tests forged tokens.
 func (f *forger) attempts(put string) []attempt {
 	id := strings.Split(f.path, "/")[2]
 	good := "token=" + f.token
@@ -105,7 +105,7 @@ func TestForgedLinksGetTheSameResponse(t *testing.T) {
 		t.Fatalf("the link is refused, so the test proves nothing: %d %s", status, body)
 	}
 	const want = `{"error":{"code":"LINK_INVALID","message":"This link does not allow the request; use it unchanged and with its own method, or request a new one."}}` + "\n"
-	const wantType = `{"error":{"code":"LINK_INVALID","message":"This link accepts the Content-Type text/plain, not text/html; send that or none."}}` + "\n"
+	const wantType = `{"error":{"code":"LINK_INVALID","message":"This link accepts only Content-Type text/plain, but the request has text/html; send the accepted type or omit the header."}}` + "\n"
 	for _, a := range f.attempts(strings.TrimPrefix(g.UploadURL, s.base)) {
 		status, body := f.do(a)
 		if a.name == "upload link with another type" && body == wantType {

@@ -13,10 +13,11 @@ import (
 	"molrun/app/test/must"
 )
 
-// frontEnd is a web server in front of the service, with the example in web/deploy.
+// frontEnd is a web server in front of the service, configured by an example in
+// web/deploy.
 type frontEnd struct {
 	program, example string
-	config           string // %[1]s folder, %[2]s address, %[3]s example
+	config           string // %[1]s directory, %[2]s address, %[3]s example
 	command          func(file, dir string) []string
 }
 
@@ -63,7 +64,8 @@ LoadModule buffer_module /usr/lib/apache2/modules/mod_buffer.so
 	},
 }
 
-// start starts the web server before a service, with its example changed as told.
+// start starts the web server in front of a service. instead has texts of the example and
+// their replacements.
 func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...string) {
 	t.Helper()
 	program, err := exec.LookPath(f.program)
@@ -92,7 +94,7 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 	must.OK(t, proxy.Start())
 	t.Cleanup(func() {
 		_ = proxy.Process.Signal(os.Interrupt) // Apache's children end with it
-		_ = proxy.Wait()                       // it was ended
+		_ = proxy.Wait()                       // it was stopped
 		if t.Failed() {
 			t.Logf("%s says:\n%s", f.program, log.String())
 		}
@@ -107,7 +109,7 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 	})
 }
 
-// behind starts a service that knows its address behind a proxy.
+// behind starts a service that is configured with its public address behind a proxy.
 func behind(t *testing.T, listen string) (s *instance, key string) {
 	t.Helper()
 	s = startServer(t, serverOptions{config: fmt.Sprintf("public_url = \"http://%s/molrun\"\n[proxy]\ntrusted = \"127.0.0.1\"\n", listen)})
@@ -124,8 +126,8 @@ func examine(t *testing.T, base, key string) (string, error) {
 	return string(out), err
 }
 
-// TestExamplesOfProxiesLetEverythingThrough runs the documented check through each web server
-// that web/deploy has an example for, and without any.
+// TestExamplesOfProxiesLetEverythingThrough runs the documented check through each web
+// server for which web/deploy has an example, and without any.
 func TestExamplesOfProxiesLetEverythingThrough(t *testing.T) {
 	t.Parallel()
 	passes := func(t *testing.T, base, key string) {
@@ -150,7 +152,7 @@ func TestExamplesOfProxiesLetEverythingThrough(t *testing.T) {
 	}
 }
 
-// TestCheckOfAProxyFailsForSmallBodies spoils one setting of the example.
+// TestCheckOfAProxyFailsForSmallBodies breaks one setting of the example.
 func TestCheckOfAProxyFailsForSmallBodies(t *testing.T) {
 	t.Parallel()
 	listen := freeAddress(t)

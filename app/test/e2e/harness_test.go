@@ -77,7 +77,7 @@ var specChecker = sync.OnceValue(func() *contract.Checker {
 // instance is a molrun process with its own data directory.
 type instance struct {
 	t       *testing.T
-	dir     string // has the configuration, algorithms and usually data
+	dir     string // contains the configuration, algorithms and usually data
 	dataDir string // if not in dir
 	base    string
 	process *exec.Cmd
@@ -90,12 +90,12 @@ type instance struct {
 	http    *http.Client
 	env     []string // added to the common environment
 	flags   []string // of serve
-	binary  string   // instead of the one that was built
+	binary  string   // instead of the one built for the tests
 	files   int      // limit of open files for serve; 0 inherits it
 	exited  chan struct{}
 }
 
-// serverOptions are settings of a test's server that differ from the default.
+// serverOptions are the settings of a test's server that differ from the default.
 type serverOptions struct {
 	config     string            // TOML, in addition to data and algorithms
 	algorithms map[string]string // file name to text
@@ -103,7 +103,7 @@ type serverOptions struct {
 	flags      []string // of serve
 	files      int      // limit of open files
 	data       string   // data directory, if not next to the configuration
-	binary     string   // instead of the one that was built
+	binary     string   // instead of the one built for the tests
 }
 
 // startServer starts a server that ends with the test.
@@ -143,8 +143,8 @@ func (s *instance) writeFiles(o serverOptions) {
 	must.OK(s.t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 }
 
-// algorithmFile writes a file below the folder of algorithms, in which @DIR@ stands for
-// that of the server; a script may be run.
+// algorithmFile writes a file below the directory of algorithms. @DIR@ in the text stands
+// for the server's directory; scripts are executable.
 func (s *instance) algorithmFile(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "algorithms", name)
@@ -169,7 +169,7 @@ func (s *instance) command(args ...string) *exec.Cmd {
 	c.Dir = s.dir
 	c.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + filepath.Join(s.dir, "config.toml"),
-		"MOLRUN_VALIDATORS_TIMEOUT=5m", // a busy machine is no reason for a 503
+		"MOLRUN_VALIDATORS_TIMEOUT=5m", // prevents a 503 on a busy machine
 		"GORACE=" + os.Getenv("GORACE"),
 	}, s.env...)
 	return c
@@ -189,8 +189,8 @@ func (s *instance) run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), unnamed(errs.String()), c.ProcessState.ExitCode()
 }
 
-// outside runs a molrun command without a server and its configuration, as one calls it in
-// a shell.
+// outside runs a molrun command without a server and its configuration, as a user would
+// in a shell.
 func outside(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -202,8 +202,8 @@ func outside(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), unnamed(errs.String()), c.ProcessState.ExitCode()
 }
 
-// unnamed returns what a command says without the directory that it used, which has a
-// test of its own.
+// unnamed removes the line that names the data directory from a command's standard error;
+// another test checks that line.
 func unnamed(errs string) string {
 	if strings.HasPrefix(errs, "data directory: ") {
 		_, errs, _ = strings.Cut(errs, "\n")
@@ -264,7 +264,7 @@ func (s *instance) kill() {
 	}
 }
 
-// stop ends the server like an operator.
+// stop stops the server like an operator.
 func (s *instance) stop() {
 	s.t.Helper()
 	must.OK(s.t, s.process.Process.Signal(syscall.SIGTERM))
@@ -394,7 +394,7 @@ func (a answer) code(status int, code string) {
 	}
 }
 
-// detail checks for a 422 with a fault at each of these places ("body.jobName").
+// detail checks for a 422 with an error at each of these places ("body.jobName").
 func (a answer) detail(places ...string) {
 	a.t.Helper()
 	var e struct {
@@ -484,7 +484,7 @@ func (u user) job(name string) (r record) {
 	return r
 }
 
-// until waits until fn is true for the job.
+// until waits until fn reports true for the job.
 func (u user) until(name, what string, fn func(record) bool) record {
 	u.t.Helper()
 	return u.untilWithin(patience, name, what, fn)
@@ -511,13 +511,13 @@ func (u user) finished(name string) record {
 	return u.until(name, "finished", func(r record) bool { return r.Status == "COMPLETED" || r.Status == "FAILED" })
 }
 
-// running waits until a job runs.
+// running waits until a job is running.
 func (u user) running(name string) record {
 	u.t.Helper()
 	return u.until(name, "running", func(r record) bool { return r.Status == "RUNNING" })
 }
 
-// eventually waits until fn is true.
+// eventually waits until fn reports true.
 func (s *instance) eventually(what string, fn func() bool) {
 	s.t.Helper()
 	must.Become(s.t, what, fn)

@@ -11,7 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// hostileConfig limits hostile programs to what a test can afford.
+// hostileConfig limits hostile programs to resources that a test can afford.
 const hostileConfig = `
 [runner]
 cpus = 8
@@ -47,8 +47,8 @@ func boxed(t *testing.T, config string, env ...string) serverOptions {
 	}
 }
 
-// checkUnharmed checks that another user's job still completes and that no process
-// of an earlier job is left.
+// checkUnharmed checks that another user's job still completes and that no process of an
+// earlier job is still running.
 func (s *instance) checkUnharmed(after string) {
 	s.t.Helper()
 	other := s.user("lab", "bob@lab.example")
@@ -57,12 +57,12 @@ func (s *instance) checkUnharmed(after string) {
 	jobs := filepath.Join(s.data(), "jobs")
 	for _, pid := range s.processes(jobs) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // for the message only
-		s.t.Errorf("after %s: process %d is left: %q", after, pid, line)
+		s.t.Errorf("after %s: process %d is still running: %q", after, pid, line)
 	}
 }
 
-// TestHostileProgramsHarmNobody runs them in a sandbox, if one is available, without one,
-// and in a container, one after the other, while another user's job is running.
+// TestHostileProgramsHarmNobody runs hostile programs in a sandbox, if available, without
+// one, and in a container, in sequence, while another user's job is running.
 func TestHostileProgramsHarmNobody(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off", "container"} {
@@ -75,7 +75,7 @@ func TestHostileProgramsHarmNobody(t *testing.T) {
 			if sandbox == "container" {
 				o = boxed(t, hostileConfig)
 			}
-			// Enough for the most processes that a job may have.
+			// Enough for the maximum number of processes of a job.
 			o.algorithms["shell.toml"] = strings.Replace(o.algorithms["shell.toml"], "64MiB", "1GiB", 1)
 			s := startServer(t, o)
 			other := s.user("lab", "carl@lab.example")
@@ -105,7 +105,7 @@ bomb 9
 	if j.Status != "FAILED" {
 		t.Fatalf("all processes of the bomb ran and the job is %s", j.Status)
 	}
-	if j.Failure.Code != "SIGNAL" || !strings.Contains(j.Failure.Message, "more than the 200 that it may (runner.processes)") {
+	if j.Failure.Code != "SIGNAL" || !strings.Contains(j.Failure.Message, "the limit of 200 ") || !strings.Contains(j.Failure.Message, "(runner.processes)") {
 		t.Errorf("%+v; want the limit and its setting", j.Failure)
 	}
 }
@@ -135,7 +135,7 @@ func hidesTheMachine(t *testing.T, s *instance) {
 	other := s.user("lab", "dora@lab.example")
 	of := filepath.Join(s.data(), "jobs", other.submit("other", "shell", script("echo mine > out/mine")).JobID)
 	other.completed("other")
-	// None of these may succeed. Package task has those that need no service.
+	// None of these is allowed to succeed. Package task tests those that need no service.
 	attempts := []string{
 		"cat '" + canary + "'",
 		"cat '" + filepath.Join(s.data(), "jobs.db") + "'",
@@ -159,8 +159,8 @@ func hidesTheMachine(t *testing.T, s *instance) {
 	for i, line := range attempts {
 		text += fmt.Sprintf("( %s ) > /dev/null 2>&1 && echo %d >> out/worked\n", line, i)
 	}
-	// Directories outside are absent or lie in the job's own /tmp, so that these
-	// writes are lost.
+	// Directories outside are absent or within the job's own /tmp, so that these writes
+	// are lost.
 	text += fmt.Sprintf("(echo spoilt > '%s'; echo spoilt > ../task.json) 2> /dev/null\n", canary)
 	text += "echo temp > /tmp/temp && echo temp > \"$TMPDIR/temp\" && cat in/input.txt > out/input && touch out/worked"
 	u.submit("j", "shell", script(text, `,"input":"inputs/in.txt"`))

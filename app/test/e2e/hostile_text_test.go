@@ -34,7 +34,7 @@ func hostileTexts(t *testing.T) []string {
 	return texts
 }
 
-// freeText reports whether a parameter takes texts that no list names, alone or in a list.
+// freeText reports whether a parameter accepts arbitrary text, alone or in a list.
 func freeText(p *algorithm.Parameter) bool {
 	var schema struct {
 		Type  any
@@ -50,10 +50,10 @@ func freeText(p *algorithm.Parameter) bool {
 	return schema.Type == "string" && schema.Enum == nil || schema.Items.Type == "string" && schema.Items.Enum == nil
 }
 
-// Texts of users are arguments and lines of files, and never interpreted.
+// User-supplied text becomes arguments and lines of files, and is never interpreted.
 func TestHostileTextsAreNotInterpreted(t *testing.T) {
 	t.Parallel()
-	b := newTrials(t, "off") // so that nothing else keeps them from doing harm
+	b := newTrials(t, "off") // so that nothing else prevents harm
 	b.tryHostileTexts()
 	confined := newTrials(t, "auto")
 	confined.types = slices.DeleteFunc(confined.types, func(a *algorithm.File) bool {
@@ -65,8 +65,8 @@ func TestHostileTextsAreNotInterpreted(t *testing.T) {
 func (b *trials) tryHostileTexts() {
 	b.t.Helper()
 	marks := b.t.TempDir()
-	texts := map[*attempted]string{}
-	var submitted []*attempted
+	texts := map[*trialCase]string{}
+	var submitted []*trialCase
 	count := 0
 	for _, a := range b.types {
 		example := b.example(a)
@@ -77,7 +77,7 @@ func (b *trials) tryHostileTexts() {
 			}
 			for n, text := range hostileTexts(b.t) {
 				text = strings.ReplaceAll(text, "MARK", filepath.Join(marks, fmt.Sprintf("%s-%s-%d", a.Type, p.Name, n)))
-				c := &attempted{algorithm: a, name: fmt.Sprintf("%s = %.60q", p.Name, text), settings: changed(p, example, text)}
+				c := &trialCase{algorithm: a, name: fmt.Sprintf("%s = %.60q", p.Name, text), settings: changed(p, example, text)}
 				if count++; !b.refused(c) {
 					submitted, texts[c] = append(submitted, c), text
 				}
@@ -87,7 +87,7 @@ func (b *trials) tryHostileTexts() {
 	all := len(submitted)
 	submitted = b.sample(submitted)
 	b.t.Logf("%d of %d hostile texts were refused, %d of the others are submitted", count-all, count, len(submitted))
-	b.run(submitted, func(c *attempted, r record) { b.checkUninterpreted(c, r, texts[c]) })
+	b.run(submitted, func(c *trialCase, r record) { b.checkUninterpreted(c, r, texts[c]) })
 	made, err := os.ReadDir(marks)
 	must.OK(b.t, err)
 	for _, mark := range made {
@@ -95,9 +95,9 @@ func (b *trials) tryHostileTexts() {
 	}
 }
 
-// checkUninterpreted looks for what only an interpreted text leaves: in the arguments, the
-// environment, the log and the result of a job.
-func (b *trials) checkUninterpreted(c *attempted, r record, text string) {
+// checkUninterpreted looks for traces of an interpreted text in the arguments,
+// environment, log and result of a job.
+func (b *trials) checkUninterpreted(c *trialCase, r record, text string) {
 	b.t.Helper()
 	dir := filepath.Join(b.u.data(), "jobs", r.JobID)
 	spec, err := task.ReadSpec(filepath.Join(dir, "1"))
@@ -122,7 +122,7 @@ func (b *trials) checkUninterpreted(c *attempted, r record, text string) {
 	}))
 }
 
-// usual reports whether the algorithm file itself has this argument.
-func (b *trials) usual(c *attempted, argument string) bool {
+// usual reports whether the algorithm file itself contains this argument.
+func (b *trials) usual(c *trialCase, argument string) bool {
 	return strings.Contains(string(c.algorithm.Source), argument)
 }

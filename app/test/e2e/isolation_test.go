@@ -9,8 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestObjectsOfOtherOrganizationsAreNotFound has two organizations that use the same names.
-// Package web does the same with every parameter and member of the API.
+// TestObjectsOfOtherOrganizationsAreNotFound has two organizations that use the same
+// names. Package web tests the same for every parameter and member of the API.
 func TestObjectsOfOtherOrganizationsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := plain(t)

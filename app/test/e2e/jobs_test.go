@@ -28,7 +28,7 @@ type = "string"
 default = "hello"
 `
 
-// blockCPU runs a job that uses a CPU until the gate of that name is opened.
+// blockCPU runs a job that uses a CPU until the gate with this name is opened.
 func (s *instance) blockCPU(name string) gate {
 	s.t.Helper()
 	blocker, open := s.user("blockers", "blocker@blockers.example"), s.gate(name)
@@ -80,7 +80,7 @@ func (u user) members(name string) (m map[string]json.RawMessage) {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// batch submits a batch with one row for each of the settings.
+// batch submits a batch with one job for each of the settings.
 func (u user) batch(name, typ string, rows ...string) (r record) {
 	u.t.Helper()
 	u.do("POST", "/submit-batch", batchBody(name, typ, rows...)).want(200).into(&r)
@@ -91,7 +91,7 @@ func batchBody(name, typ string, rows ...string) string {
 	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s]}`, name, typ, strings.Join(rows, ","))
 }
 
-// jobBody is a submission of a shell job.
+// jobBody returns a submission of a shell job.
 func jobBody(name, settings string, more ...string) string {
 	return fmt.Sprintf(`{"jobName":%q,"type":"shell","settings":%s%s}`, name, settings, strings.Join(more, ""))
 }

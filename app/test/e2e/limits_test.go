@@ -8,7 +8,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestRunningJobsKeepToLimits has the limits of a configuration; package schedule tests what follows from them.
+// TestRunningJobsKeepToLimits tests limits in the configuration; package schedule tests
+// their consequences.
 func TestRunningJobsKeepToLimits(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 16\nmemory = \"16GiB\"\n[user_quota]\ncpus = 3\n")

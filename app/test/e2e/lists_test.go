@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// superposeFile reads a list of files and tells their names and first words.
+// superposeFile reads a list of files and prints their names and first words.
 const superposeFile = `format = 1
 type = "superpose"
 version = "1"
@@ -34,7 +34,7 @@ func TestSettingIsAListOfFiles(t *testing.T) {
 
 	for settings, want := range map[string]string{
 		`["inputs/b $(id).fasta","inputs/none.fasta"]`: `body.settings.structures.1: there is no completed upload`,
-		`["inputs/b $(id).fasta","inputs/bad.fasta"]`:  `body.settings.structures.1: record 1 (bad), line 2, letter 1: "1" is no amino acid`,
+		`["inputs/b $(id).fasta","inputs/bad.fasta"]`:  `body.settings.structures.1: record 1 (bad), line 2, letter 1: "1" is not a valid amino acid`,
 		`["a.fasta","b.fasta","c.fasta","d.fasta"]`:    `body.settings.structures: must have at most 3`,
 		`[]`:                 `body.settings.structures: must have at least 1`,
 		`"inputs/bad.fasta"`: `body.settings.structures: must be a list`,

@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// overHTTP and overPipes connect a client of the SDK with a service.
+// overHTTP and overPipes connect an SDK client to a service.
 func overHTTP(t *testing.T, u user) *mcp.ClientSession {
 	t.Helper()
 	return connect(t, &mcp.StreamableClientTransport{
@@ -29,7 +29,7 @@ func overPipes(t *testing.T, u user) *mcp.ClientSession {
 	return connect(t, &mcp.CommandTransport{Command: &exec.Cmd{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir}})
 }
 
-// withKey sends requests with an API key.
+// withKey is a transport that adds an API key.
 type withKey string
 
 // RoundTrip implements http.RoundTripper.
@@ -49,7 +49,7 @@ func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
 	return s
 }
 
-// use calls a tool, and returns its answer.
+// use calls a tool and returns its result, or the text of its error.
 func use(t *testing.T, s *mcp.ClientSession, name string, arguments map[string]any) (answer map[string]any, refusal string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -66,7 +66,7 @@ func use(t *testing.T, s *mcp.ClientSession, name string, arguments map[string]a
 	return answer, ""
 }
 
-// TestModelsRunTheExampleToItsResult is a session of a model over both transports.
+// TestModelsRunTheExampleToItsResult runs a model's session over both transports.
 func TestModelsRunTheExampleToItsResult(t *testing.T) {
 	t.Parallel()
 	srv := plain(t)
@@ -137,8 +137,8 @@ func TestModelsRunTheExampleToItsResult(t *testing.T) {
 	}
 }
 
-// TestModelsHaveTheRightsOfTheirKeys: another organization's jobs are not there, and a
-// viewer submits nothing.
+// TestModelsHaveTheRightsOfTheirKeys: another organization's jobs do not exist, and a
+// viewer cannot submit.
 func TestModelsHaveTheRightsOfTheirKeys(t *testing.T) {
 	t.Parallel()
 	srv := plain(t)
@@ -170,7 +170,7 @@ func TestModelsHaveTheRightsOfTheirKeys(t *testing.T) {
 	}
 }
 
-// TestToolsSayWhatTheyDo: destructive ones are marked, and all have schemas.
+// TestToolsSayWhatTheyDo: destructive tools are marked, and all have schemas.
 func TestToolsSayWhatTheyDo(t *testing.T) {
 	t.Parallel()
 	s := overHTTP(t, plain(t).user("lab", "ann@lab.example"))
@@ -188,8 +188,8 @@ func TestToolsSayWhatTheyDo(t *testing.T) {
 	must.Equal(t, "tools", len(list.Tools), 17)
 }
 
-// TestInspectorUnderstandsTheTools asks over both transports with the inspector of the Model
-// Context Protocol, which also checks that the schemas of tools fit many models.
+// TestInspectorUnderstandsTheTools queries over both transports with the MCP inspector,
+// which also checks that the tools' schemas suit many models.
 func TestInspectorUnderstandsTheTools(t *testing.T) {
 	t.Parallel()
 	needNode(t, "the inspector of the Model Context Protocol")
@@ -217,7 +217,7 @@ func TestInspectorUnderstandsTheTools(t *testing.T) {
 			t.Errorf("%s: %d tools", name, len(tools))
 		}
 		found := ask("tools/call", "--tool-name", "list_algorithms", "--tool-arg", "search=disordered")
-		if text, _ := json.Marshal(found); !strings.Contains(string(text), "cg-idp") { // can't fail
+		if text, _ := json.Marshal(found); !strings.Contains(string(text), "cg-idp") { // cannot fail
 			t.Errorf("%s: %s", name, text)
 		}
 		if templates := ask("resources/templates/list")["resourceTemplates"].([]any); len(templates) != 2 {

@@ -7,14 +7,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestJobGetsMoreMemoryUntilItFits runs a program that needs about 150 MiB: with 64 and 128 MiB the
-// kernel ends it, or molrun where it may make no cgroups.
+// TestJobGetsMoreMemoryUntilItFits runs a program that needs about 150 MiB. With 64 and
+// 128 MiB it is killed by the kernel, or by molrun where it cannot create cgroups.
 func TestJobGetsMoreMemoryUntilItFits(t *testing.T) {
 	t.Parallel()
 	file := strings.Replace(shellFile, "retries = 1", "resumable = true", 1) + "[retry]\non = [\"OUT_OF_MEMORY\"]\nattempts = 2\n"
 	s := startServer(t, serverOptions{config: "[runner]\nmemory = \"1GiB\"\n", algorithms: map[string]string{"shell.toml": file}})
 	u := s.user("lab", "ann@lab.example")
-	// tail buffers the endless line. Each attempt notes that it runs; the first two never end by themselves.
+	// tail buffers the endless line. Each attempt records that it runs; the first two
+	// never end on their own.
 	u.submit("grow", "shell", script(`echo x >>out/ran; tries=$(wc -l <out/ran); echo "attempt $tries"
 { head -c 150000000 /dev/zero; [ $tries -ge 3 ] || exec sleep 7772; } | tail >/dev/null`))
 	j := u.finished("grow")
@@ -34,6 +35,6 @@ func TestJobGetsMoreMemoryUntilItFits(t *testing.T) {
 	if j.Status != "FAILED" || j.Attempts != 3 || j.Failure.Code != "OUT_OF_MEMORY" {
 		t.Fatalf("%s after %d attempts: %+v", j.Status, j.Attempts, j.Failure)
 	}
-	must.Contain(t, "the failure", j.Failure.Message, "Its memory was raised twice, as often as shell allows.")
+	must.Contain(t, "the failure", j.Failure.Message, "Its memory was raised twice, the maximum for shell.")
 	must.Equal(t, "processes are left", s.alive("sleep\x007772"), 0)
 }

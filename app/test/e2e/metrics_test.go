@@ -18,7 +18,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// scraped is what GET /metrics says: values by series, such as up or up{a="b"}.
+// scraped is the response of GET /metrics: values by series, such as up or up{a="b"}.
 type scraped struct {
 	text   []byte
 	values map[string]float64
@@ -61,7 +61,7 @@ func (s *instance) shows(want map[string]float64) {
 	})
 }
 
-// names returns the names of metrics, of histograms without their suffixes.
+// names returns the names of metrics, without suffixes for histograms.
 func (m scraped) names() (all []string) {
 	for _, found := range regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllSubmatch(m.text, -1) {
 		all = append(all, string(found[1]))
@@ -69,7 +69,7 @@ func (m scraped) names() (all []string) {
 	return all
 }
 
-// promtool runs a check of promtool, which Debian's package prometheus has.
+// promtool runs a check of promtool, from Debian's package prometheus.
 func promtool(t *testing.T, stdin []byte, args ...string) {
 	t.Helper()
 	path := must.Installed(t, "promtool")
@@ -80,8 +80,8 @@ func promtool(t *testing.T, stdin []byte, args ...string) {
 	}
 }
 
-// ofCluster are metrics that only a service with a cluster has, and ofBackup those of one
-// that takes backups.
+// ofCluster lists metrics that only a service with a cluster has; ofBackup, those of a
+// service that takes backups.
 var (
 	ofCluster = []string{"molrun_slurm_up", "molrun_slurm_command_seconds", "molrun_slurm_command_failures_total"}
 	ofBackup  = []string{
@@ -92,7 +92,7 @@ var (
 	always    = regexp.MustCompile(`\b(?:molrun|process|go)_[a-z0-9_]+\b`)
 )
 
-// metricsAt returns the metrics that a text names, without the suffixes of histograms.
+// metricsAt returns the metrics named in a text, without the suffixes of histograms.
 func metricsAt(text string) (all []string) {
 	for _, name := range always.FindAllString(text, -1) {
 		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
@@ -138,13 +138,13 @@ func TestMetricsAreThoseOfDocumentsAlertsAndDashboard(t *testing.T) {
 	}
 }
 
-// metricsIn returns the metrics that the expressions of a file name.
+// metricsIn returns the metrics named in the expressions of a file.
 func metricsIn(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	must.OK(t, err)
 	var all any
-	must.OK(t, yaml.Unmarshal(text, &all)) // JSON is YAML too
+	must.OK(t, yaml.Unmarshal(text, &all)) // JSON is also YAML
 	var found []string
 	var look func(v any)
 	look = func(v any) {
@@ -169,7 +169,8 @@ func metricsIn(t *testing.T, path string) []string {
 	return found
 }
 
-// metricsOfTheCluster runs a job while the controller answers, and looks again when it does not.
+// metricsOfTheCluster runs a job while the controller responds, and checks again when it
+// does not.
 func metricsOfTheCluster(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere})
 	u := s.user("lab", "ann@lab.example")

@@ -15,7 +15,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// databasesOf makes the databases of testdata/msa_databases.py and returns their folder.
+// databasesOf creates the databases of testdata/msa_databases.py and returns their
+// directory.
 func databasesOf(t *testing.T) (folder string) {
 	t.Helper()
 	must.Installed(t, "mmseqs")
@@ -27,13 +28,13 @@ func databasesOf(t *testing.T) (folder string) {
 	return folder
 }
 
-// siteOfDatabases is a configuration that names the folder.
+// siteOfDatabases returns a configuration in which site.paths.msa is folder.
 func siteOfDatabases(folder string) string {
 	return fmt.Sprintf("[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\n[site.paths]\nmsa = %q\n", folder)
 }
 
-// a3m returns names and rows of an alignment of a result, each of which must have as many
-// matches as the first, which has no gaps and no insertions.
+// a3m returns the names and rows of an alignment in a result. Each row must have as many
+// match columns as the first, which has no gaps or insertions.
 func (u user) a3m(job, file string) (names, rows []string) {
 	u.t.Helper()
 	insertions := regexp.MustCompile(`[a-z]`)
@@ -51,7 +52,7 @@ func (u user) a3m(job, file string) (names, rows []string) {
 	return names, rows
 }
 
-// predictorsThatCopy stand for types of the catalogue, and give back what they take.
+// predictorsThatCopy replace catalogue types and return their inputs.
 var predictorsThatCopy = map[string]string{
 	"boltz.toml": `format = 1
 type = "boltz"
@@ -79,7 +80,8 @@ required = true
 `,
 }
 
-// TestMSAFindsFamiliesAndPairsThemBySpecies searches databases of two families, and hands the alignments on.
+// TestMSAFindsFamiliesAndPairsThemBySpecies searches databases of two families and passes
+// the alignments on.
 func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 	t.Parallel()
 	folder := databasesOf(t)
@@ -148,7 +150,7 @@ func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 
 	alone := u.completed("alone")
 	must.Equal(t, "rows of a protein without relatives", alone.Metrics.Results["sequences"], any(1.0))
-	must.Equal(t, "warnings", strings.Join(alone.Warnings, "\n"), "No related sequence was found for 001 (other), 002 (a \"short\", odd one): the alignment is the chain alone.")
+	must.Equal(t, "warnings", strings.Join(alone.Warnings, "\n"), "No related sequences were found for 001 (other), 002 (a \"short\", odd one): the alignment contains only the chain itself.")
 	u.wantResult("alone", "alignments/002.a3m", ">a \"short\", odd one\nMKU\n")
 	if table := string(u.result("alone", "chains.csv")); !strings.HasSuffix(table, "\n002,\"a \"\"short\"\", odd one\",3,1,1.0,1,0,0,0\n") {
 		t.Errorf("chains: %s", table)
@@ -169,7 +171,7 @@ func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 	}
 }
 
-// takenByPredictors has the predictors' own scripts check the alignments of a complex.
+// takenByPredictors checks the alignments of a complex with the predictors' own scripts.
 func takenByPredictors(t *testing.T, u user, folder string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -203,7 +205,8 @@ func takenByPredictors(t *testing.T, u user, folder string) {
 	}
 }
 
-// TestMSAPairsAndWeighsRows asks the scripts alone, of which a result depends on no search.
+// TestMSAPairsAndWeighsRows tests only the scripts, with results that do not depend on a
+// search.
 func TestMSAPairsAndWeighsRows(t *testing.T) {
 	t.Parallel()
 	must.InstalledFile(t, "/usr/bin/python3", "python3")
@@ -230,14 +233,15 @@ print(len(a.rows), a.counts, [round(n, 2) for n in a.effective], round(a.depth, 
 	c.Env = append(os.Environ(), "PYTHONPATH=../../algorithm/builtin/catalogue/msa:../../algorithm/builtin/catalogue/lib", "PYTHONDONTWRITEBYTECODE=1")
 	said, err := c.CombinedOutput()
 	must.OK(t, err)
-	// q, b and c are alike, each by 80 % or more, and d is like none.
+	// q, b and c are similar, each by at least 80 %, and d is similar to none.
 	must.Equal(t, "rows", string(said), `[['a9:ACDE', 'a8:-CwD-'], ['b9:FGHI', 'b8:FGH-'], ['c9:KLMN', 'none:----']]
 [['a9:ACDE'], ['b9:FGHI'], ['c9:KLMN']]
 4 [3, 3, 3, 3, 4, 4, 4, 4, 3, 2] [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 1.67, 1.33] 1.5 0.77
 `)
 }
 
-// TestMSASaysWhatIsWrongWithDatabases breaks the databases, and asks for what can't be done.
+// TestMSASaysWhatIsWrongWithDatabases breaks the databases, and makes impossible
+// requests.
 func TestMSASaysWhatIsWrongWithDatabases(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "mmseqs")
@@ -261,15 +265,15 @@ func TestMSASaysWhatIsWrongWithDatabases(t *testing.T) {
 		settings, want  string
 	}{
 		{"DNA", `{"main":{"path":"plain"}}`, 0, `"sequences":"` + dna + `"`, "body.settings.sequences"},
-		{"no taxonomy", "", 0, `"sequences":"` + two + `",` + pair, "its database plain does not tell of which species"},
+		{"no taxonomy", "", 0, `"sequences":"` + two + `",` + pair, "its database plain has no species for its sequences"},
 		{"no file", "none", 0, "", "has no databases.json"},
-		{"no JSON", "{", 0, "", "databases.json of this server is no JSON"},
+		{"no JSON", "{", 0, "", "databases.json on this server is not valid JSON"},
 		{"no main", `{"environmental":{"path":"plain"}}`, 0, "", "must have main"},
-		{"other key", `{"main":{"path":"plain","nam":"x"}}`, 0, "", "needs texts for main"},
-		{"wrong path", `{"main":{"path":"uniref30_2302_db","name":"UniRef30"}}`, 0, "", "the database UniRef30 is not on this server, or not all of it: its folder has no uniref30_2302_db.dbtype and .index"},
-		{"elsewhere", `{"main":{"path":"../plain"}}`, 0, "", "must be one below its folder"},
-		{"nucleotides", broken, 1, "", "the database Broken is one of nucleotides"},
-		{"alignments", broken, 5, "", "no database of sequences"},
+		{"other key", `{"main":{"path":"plain","nam":"x"}}`, 0, "", "needs strings for main"},
+		{"wrong path", `{"main":{"path":"uniref30_2302_db","name":"UniRef30"}}`, 0, "", "the database UniRef30 is missing or incomplete on this server: its folder has no uniref30_2302_db.dbtype and .index"},
+		{"elsewhere", `{"main":{"path":"../plain"}}`, 0, "", "must be inside the folder"},
+		{"nucleotides", broken, 1, "", "the database Broken contains nucleotides"},
+		{"alignments", broken, 5, "", "is not a sequence database"},
 		{"for GPUs", broken, 8 << 16, "", "was made by a newer MMseqs2 than this server's 14"},
 		{"empty", broken, 0, "", "the database Broken has no sequences"},
 	} {
@@ -291,7 +295,8 @@ func TestMSASaysWhatIsWrongWithDatabases(t *testing.T) {
 			t.Errorf("%s: %s, want %q", tt.name, details, tt.want)
 		}
 	}
-	// Where the nodes of a cluster alone have MMseqs2 or the databases, submissions are not refused for it.
+	// Where only the nodes of a cluster have MMseqs2 or the databases, submissions are
+	// not rejected for that.
 	for _, elsewhere := range []struct{ path, folder string }{{"/nowhere", folder}, {os.Getenv("PATH"), "/nowhere"}} {
 		must.Write(t, filepath.Join(folder, "databases.json"), `{"main":{"path":"plain"}}`)
 		c := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/msa/search.py", "check", elsewhere.folder, filepath.Join(folder, "two.fasta"))

@@ -38,7 +38,7 @@ const (
 	chainB = "GSHMLEDPVDAFKLWNRE"
 )
 
-// The requests of the four clients, each with its headers, names and modes.
+// The requests of the four clients, each with its own headers, names and modes.
 func TestAlignmentsForTheFourClients(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: msaServer, algorithms: map[string]string{"msa.toml": whole.MSAFile}})
@@ -110,8 +110,8 @@ func TestAlignmentsForTheFourClients(t *testing.T) {
 	}
 }
 
-// What clients do with answers that are no alignments.
-func TestAlignmentsThatThereAreNot(t *testing.T) {
+// Client behavior when there are no alignments.
+func TestMissingAlignments(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: msaServer, algorithms: map[string]string{"msa.toml": whole.MSAFile}})
 	c := s.msa(nil)
@@ -121,10 +121,10 @@ func TestAlignmentsThatThereAreNot(t *testing.T) {
 		t.Errorf("without an environmental database: %q, %q", got, r.Files["msa.sh"])
 	}
 	if _, found := r.Files["pdb70.m8"]; found {
-		t.Error("templates that were not asked for")
+		t.Error("unrequested templates")
 	}
 
-	// Chai-1 asks for pairs of a homodimer as of one chain.
+	// Chai-1 requests the pairs of a homodimer as for one chain.
 	alone := s.aligned(c, "ticket/pair", ">101\nMN"+chainA+"\n", "pairgreedy-env")
 	if got := alone.Files["pair.a3m"]; got != ">101\nMN"+chainA+"\n\x00" || len(alone.Statuses) != 1 {
 		t.Errorf("pairs of one chain: %q after %v", got, alone.Statuses)
@@ -139,7 +139,7 @@ func TestAlignmentsThatThereAreNot(t *testing.T) {
 	for name, tt := range map[string]struct{ fasta, mode, want string }{
 		"too long":         {">101\n" + long + "\n", "env", "200"},
 		"no protein":       {">101\nATGATGATGGGCAATTAACCGGTT\n", "env", "looks like DNA"},
-		"no letters":       {">101\nMKT4\n", "env", `"4" is no amino acid`},
+		"no letters":       {">101\nMKT4\n", "env", `"4" is not a valid amino acid`},
 		"an empty one":     {">101\n\n>102\nMKT\n", "env", "record 1 (101) has no sequence"},
 		"too many":         {strings.Repeat(">a\nMKTW\n", 10), "env", "9"},
 		"nothing":          {"", "env", "no sequence"},
@@ -164,7 +164,7 @@ func TestAlignmentsThatThereAreNot(t *testing.T) {
 	}
 }
 
-// Who may ask.
+// Who is allowed to request alignments.
 func TestAlignmentsNeedAKeyOrANetwork(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -191,7 +191,7 @@ func TestAlignmentsNeedAKeyOrANetwork(t *testing.T) {
 	}
 }
 
-// A quota on waiting jobs makes clients wait, and other databases make other jobs.
+// A quota on waiting jobs makes clients wait, and other databases lead to other jobs.
 func TestAlignmentsWaitForTheirTurn(t *testing.T) {
 	t.Parallel()
 	databases := t.TempDir()
@@ -211,7 +211,7 @@ func TestAlignmentsWaitForTheirTurn(t *testing.T) {
 			results <- r
 		}()
 	}
-	s.eventually("a client is told to wait", func() bool {
+	s.eventually("a client must wait", func() bool {
 		return strings.Contains(s.log.String(), "/submit-job\",\"remote\":\"127.0.0.1\",\"status\":403")
 	})
 	s.ok("resume", "--data", s.data())

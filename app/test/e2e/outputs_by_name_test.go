@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// makerFile makes as many poses as it is told, and waits for a gate if it is given one.
+// makerFile creates as many poses as requested, and waits for a gate if it is given one.
 const makerFile = `format = 1
 type = "maker"
 version = "3"
@@ -78,7 +78,7 @@ version = "2"
 command = ["sh", "-c", 'echo ">a" > "$1/a.fasta"', "sh", "{out}"]
 `
 
-// refused returns the faults of a job that reads.
+// unreadable returns the validation errors of a job that reads files.
 func (u user) unreadable(settings string) string {
 	u.t.Helper()
 	body := `{"jobName":"x","type":"reader","settings":` + settings + `}`
@@ -110,11 +110,11 @@ func TestReferencesNameOutputs(t *testing.T) {
 		`{"one":"job:none/@poses"}`:                            `body.settings.one: there is no job "none"`,
 		`{"one":"job:dock/@picture"}`:                          `body.settings.one: the result of job "dock" has no file for the output "picture" (*.svg)`,
 		`{"one":"job:dock/@poses"}`:                            `body.settings.one: the output "poses" of job "dock" has 3 files, but this setting takes only one: name the file, as in job:dock/poses/1.fasta`,
-		`{"many":["job:five/@poses"]}`:                         `body.settings.many: has 5 files with those of outputs; at most 4 can be used`,
-		`{"many":["job:single/@poses"]}`:                       `body.settings.many: has 1 file with those of outputs; it needs at least 2`,
+		`{"many":["job:five/@poses"]}`:                         `body.settings.many: has 5 files, including those of outputs; the maximum is 4`,
+		`{"many":["job:single/@poses"]}`:                       `body.settings.many: has 1 file, including those of outputs; it needs at least 2`,
 		`{"many":["job:dock/report.fasta"]}`:                   `body.settings.many: must have at least 2`,
-		`{"many":["job:dock/@poses","job:dock/@report"]}`:      `body.settings.many.1: report.fasta record 1 (r) has 5 residues; at most 4 can be used`,
-		`{"many":["job:dock/@poses","job:dock/report.fasta"]}`: `body.settings.many.1: record 1 (r) has 5 residues; at most 4 can be used`,
+		`{"many":["job:dock/@poses","job:dock/@report"]}`:      `body.settings.many.1: report.fasta record 1 (r) has 5 residues; the maximum is 4`,
+		`{"many":["job:dock/@poses","job:dock/report.fasta"]}`: `body.settings.many.1: record 1 (r) has 5 residues; the maximum is 4`,
 	} {
 		if got := u.unreadable(settings); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s, want %s", settings, got, want)
@@ -136,7 +136,7 @@ many single @poses poses/1.fasta 1.fasta true`; got != want {
 		t.Errorf("inputs\n%s\nwant\n%s", got, want)
 	}
 
-	// The result says how to run the same again, by digests.
+	// The result states by digest how to run the same again.
 	var link struct{ DownloadURL string }
 	u.do("POST", "/result", `{"jobName":"reads","inputs":true}`).want(200).into(&link)
 	files := unzip(u.t, u.do("GET", link.DownloadURL, nil).want(200).body)
@@ -144,14 +144,14 @@ many single @poses poses/1.fasta 1.fasta true`; got != want {
 		t.Errorf("%d digests in the submission of %s", n, files["job.json"])
 	}
 
-	// What a job reads stays.
+	// Files that a job reads are kept.
 	u.do("DELETE", "/jobs/dock", nil).want(204)
 	if got := u.unreadable(`{"one":"job:dock/@report"}`); !strings.Contains(got, `there is no job "dock"`) {
 		t.Error(got)
 	}
 }
 
-// TestOutputsOfJobsThatRun names outputs of jobs that have not finished.
+// TestOutputsOfJobsThatRun refers to outputs of unfinished jobs.
 func TestOutputsOfJobsThatRun(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -183,7 +183,7 @@ func TestOutputsOfJobsThatRun(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"few":  `INPUT_MISSING: There is no file for setting "one": the output "poses" of job "dock" has 3 files, but this setting takes only one: name the file, as in job:dock/poses/1.fasta. `,
-		"many": `INPUT_INVALID: The settings are not valid for the files that other jobs have created. many: has 5 files with those of outputs; at most 4 can be used`,
+		"many": `INPUT_INVALID: The settings are not valid for the files that other jobs have created. many: has 5 files, including those of outputs; the maximum is 4`,
 		"long": `INPUT_INVALID: The settings are not valid for the files that other jobs have created. many: report.fasta record 1 (r) has 5 residues`,
 	} {
 		r := u.finished(name)
@@ -193,7 +193,7 @@ func TestOutputsOfJobsThatRun(t *testing.T) {
 	}
 }
 
-// TestOutputsWithinBatches names outputs of rows of the same batch.
+// TestOutputsWithinBatches refers to outputs of other jobs in the same batch.
 func TestOutputsWithinBatches(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
@@ -214,15 +214,16 @@ func TestOutputsWithinBatches(t *testing.T) {
 	if r := u.finished("f"); r.SubjobCounts["COMPLETED"] != 2 {
 		t.Errorf("%+v", r)
 	}
-	// Rows may be made of an output, if it is one file.
+	// Jobs of a batch can be made from an output if it is one file.
 	if got := u.do("POST", "/submit-batch", `{"batchName":"g","type":"maker","fanOut":{"each":{"gate":"fasta:job:make/@poses"}}}`).want(422).details(); len(got) != 1 ||
 		got[0] != `body.fanOut.each.gate: "job:make/@poses" refers to 3 files, but a batch is made from one: name the file, as in job:make/poses/1.fasta` {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestOutputsOfOtherVersions names an output that the job's own algorithm file has, while
-// the one on offer now has another, and more files than one submission may, in few words.
+// TestOutputsOfOtherVersions refers to an output of the job's own algorithm file after
+// the file on offer has changed it, and, in few words, to more files than a submission
+// can have.
 func TestOutputsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{algorithms: map[string]string{"maker.toml": makerFile, "reader.toml": readerFile}})
@@ -246,9 +247,9 @@ file`, `version = "3"`, `version = "4"`).Replace(makerFile))
 		got[0] != "body.settings.100.many.0: the settings name more than 100000 files; submit several batches" {
 		t.Errorf("%.300q", got)
 	}
-	// All of them together are too many for one job, too.
+	// All of them together are also too many for one job.
 	if got := u.do("POST", "/submit-job", `{"jobName":"j","type":"wide","settings":{"many":["job:many/@poses","job:many/@report"]}}`).want(422).details(); len(got) != 1 ||
-		got[0] != "body.settings.many: has 1001 files with those of outputs; at most 1000 can be used" {
+		got[0] != "body.settings.many: has 1001 files, including those of outputs; the maximum is 1000" {
 		t.Errorf("%.300q", got)
 	}
 }

@@ -22,7 +22,7 @@ func TestNewAlgorithmIsCorrectAndRuns(t *testing.T) {
 	}
 	text := must.Read(t, filepath.Join(folder, "algorithm.toml"))
 	if !strings.Contains(text, `version_command = ["wc", "--version"]`) || strings.Contains(text, `version = "1" `) {
-		t.Errorf("the skeleton has not asked for the version:\n%s", text)
+		t.Errorf("the skeleton did not query the version:\n%s", text)
 	}
 	if out, errs, code := s.run("algorithms", "check", folder); code != 0 || !strings.Contains(out, "correct and ready") {
 		t.Errorf("check: exit code %d: %s%s", code, out, errs)
@@ -65,7 +65,7 @@ size = 7
 from = "https://weights.example"
 `
 
-// podmanStandIn is a script in place of Podman, which saves an image as its name.
+// podmanStandIn is a script in place of Podman that saves an image as its name.
 const podmanStandIn = `#!/bin/sh
 [ "$1 $2" = "save -o" ] || exit 9
 [ "$4" = localhost/fold:1 ] || { echo "$4: image not known" >&2; exit 125; }
@@ -92,7 +92,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 		t.Errorf("it left %q, %v", left, err)
 	}
 
-	// There, nothing but the archive is needed.
+	// The other machine needs only the archive.
 	dir := filepath.Join(t.TempDir(), "molrun")
 	must.OK(t, exec.Command("tar", "-xf", archive, "-C", here.dir, "molrun").Run())
 	unpack := exec.Command(filepath.Join(here.dir, "molrun"), "unpack", archive, dir)
@@ -131,7 +131,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 	fails("there is no algorithm", "pack", "absent", "-o", archive+".2")
 	fails("listed twice", "pack", "tm-align", "tm-align", "-o", archive+".2")
 
-	// An archive that is damaged or cut off leaves nothing.
+	// A damaged or truncated archive leaves nothing.
 	text := []byte(must.Read(t, archive))
 	at := bytes.LastIndex(text, []byte("localhost/fold:1\n"))
 	changed := bytes.Clone(text)
@@ -142,7 +142,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 		above := t.TempDir()
 		fails("opy", "unpack", path, filepath.Join(above, "new")) // "copy it again"
 		if entries, err := os.ReadDir(above); err != nil || len(entries) > 0 {
-			t.Errorf("%s: %d entries are left, %v", name, len(entries), err)
+			t.Errorf("%s: %d entries remain, %v", name, len(entries), err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // TestPipInstallsFromTheServiceAlone follows the service's page of clients, at its root
-// and below a path of a proxy, with pip and no index of packages.
+// and below a proxy's path, with pip and no package index.
 func TestPipInstallsFromTheServiceAlone(t *testing.T) {
 	t.Parallel()
 	const python = "/usr/bin/python3"
@@ -64,8 +64,8 @@ func TestPipInstallsFromTheServiceAlone(t *testing.T) {
 	}
 }
 
-// behindPath starts a service behind a proxy that serves it below a path, and returns
-// a user who finds it there.
+// behindPath starts a service behind a proxy that serves it below a path, and returns a
+// user with that address.
 func behindPath(t *testing.T) user {
 	t.Helper()
 	var target atomic.Pointer[url.URL]
@@ -82,7 +82,7 @@ func behindPath(t *testing.T) user {
 	return u
 }
 
-// openPage returns what a browser gets, redirects followed.
+// openPage returns what a browser receives after redirects.
 func openPage(t *testing.T, address string) string {
 	t.Helper()
 	resp, err := (&http.Client{Timeout: patience}).Get(address)

@@ -11,16 +11,17 @@ import (
 	"molrun/app/test/must"
 )
 
-// prediction is a job of a type that predicts structures, and what becomes of it.
+// prediction is a job of a structure-prediction type, and its expected outcome.
 type prediction struct {
 	settings string
-	mode     string         // file beside the stand-in, by which it fails
-	refused  string         // words of the answer to the submission
-	fails    string         // words of the failure's message
-	metrics  map[string]any // of the result; nil: it is not there
+	mode     string         // file next to the stand-in that makes it fail
+	refused  string         // part of the response to the submission
+	fails    string         // part of the failure message
+	metrics  map[string]any // of the result; nil means that the metric is absent
 }
 
-// predict submits jobs to a program's stand-in, in the folder of the site, and checks their ends.
+// predict submits jobs to a program's stand-in in the site's directory, and checks their
+// outcomes.
 func (u user) predict(typ, folder string, files map[string]string, jobs map[string]prediction) {
 	u.t.Helper()
 	for name, p := range jobs {
@@ -55,7 +56,7 @@ func (u user) predict(typ, folder string, files map[string]string, jobs map[stri
 	}
 }
 
-// predictors starts a service with stand-ins, and uploads what their jobs read.
+// predictors starts a service with stand-ins, and uploads the files that their jobs read.
 func predictors(t *testing.T) (u user, site string, files map[string]string) {
 	t.Helper()
 	s, site := withStandIns(t, serverOptions{})
@@ -84,21 +85,21 @@ func TestBoltzSaysWhatItDidNotDo(t *testing.T) {
 		"two":            {settings: `{"proteins":"TWO","alignments":["OWN"]}`, metrics: map[string]any{"iptm": 0.6}},
 		"all":            {settings: `{"proteins":"PAIR","dna":["ACGT"],"rna":["acgu"],"ccd":["ATP"],"ligands":["CCO"],"modifications":["A:2:SEP"],"cyclic":["B"],"pocket":["A:2"],"contacts":["A:1-B:3"],"bonds":["A:3:SG-F:1:C04"],"templates":["TEMPLATE"],"no_kernels":true}`, metrics: ok},
 		"affinity":       {settings: `{"proteins":"ONE","ligands":["CCO"],"affinity":true}`, metrics: map[string]any{"affinity": -0.7}},
-		"affinity-oom":   {settings: `{"proteins":"ONE","ligands":["CCO"],"affinity":true}`, mode: "affinity-oom", metrics: map[string]any{"affinity": nil, "affinity_missing": "the affinity was not computed: the GPU's memory did not suffice for it", "ptm": 0.78}},
-		"other-protein":  {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "body.settings.alignments.0: begins with a sequence that is none of the protein chains"},
-		"ragged":         {settings: `{"proteins":"ONE","alignments":["RAGGED"]}`, refused: "its record 2 has 9 columns, and the chain 10"},
-		"prose":          {settings: `{"proteins":"ONE","alignments":["PROSE"]}`, refused: "is no A3M file: it has no record"},
-		"stop":           {settings: `{"proteins":"ONE","alignments":["STOP"]}`, refused: "it has '*' in a sequence"},
-		"second":         {settings: `{"proteins":"TWO","alignments":["OWN","OWN"]}`, refused: "body.settings.alignments.1: is a second one for the same chain"},
-		"open-ring":      {settings: `{"proteins":"ONE","ligands":["CCO","C1CC"]}`, refused: "body.settings.ligands.1: is no SMILES: the ring 1 is left open"},
-		"valence":        {settings: `{"proteins":"ONE","ligands":["C(C)(C)(C)(C)C"]}`, fails: "can't read a ligand's SMILES"},
+		"affinity-oom":   {settings: `{"proteins":"ONE","ligands":["CCO"],"affinity":true}`, mode: "affinity-oom", metrics: map[string]any{"affinity": nil, "affinity_missing": "not computed: the GPU did not have enough memory", "ptm": 0.78}},
+		"other-protein":  {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "body.settings.alignments.0: starts with a sequence that is not one of the protein chains"},
+		"ragged":         {settings: `{"proteins":"ONE","alignments":["RAGGED"]}`, refused: "record 2 has 9 columns and the chain has 10"},
+		"prose":          {settings: `{"proteins":"ONE","alignments":["PROSE"]}`, refused: "is not an A3M file: it has no record"},
+		"stop":           {settings: `{"proteins":"ONE","alignments":["STOP"]}`, refused: "a sequence contains '*'"},
+		"second":         {settings: `{"proteins":"TWO","alignments":["OWN","OWN"]}`, refused: "body.settings.alignments.1: is a second alignment for the same chain"},
+		"open-ring":      {settings: `{"proteins":"ONE","ligands":["CCO","C1CC"]}`, refused: "body.settings.ligands.1: is not a valid SMILES: ring 1 is not closed"},
+		"valence":        {settings: `{"proteins":"ONE","ligands":["C(C)(C)(C)(C)C"]}`, fails: "can't read the SMILES of a ligand"},
 		"no-such-ccd":    {settings: `{"proteins":"ONE","ccd":["XXXXX"]}`, fails: "has no component XXXXX"},
-		"no-atom":        {settings: `{"proteins":"ONE","ccd":["ATP"],"bonds":["A:3:XX-B:1:C04"]}`, fails: "no atom XX in the residue or ligand of chain A"},
+		"no-atom":        {settings: `{"proteins":"ONE","ccd":["ATP"],"bonds":["A:3:XX-B:1:C04"]}`, fails: "A bond names atom XX in chain A"},
 		"no-ligand":      {settings: `{"proteins":"ONE","affinity":true}`, refused: "body.settings.affinity: needs a ligand"},
-		"twice":          {settings: `{"proteins":"ONE","ligands":["CCO","CCO"],"affinity":true}`, refused: "body.settings.affinity: can't be computed: the first ligand is there more than once"},
-		"no-residue":     {settings: `{"proteins":"PAIR","contacts":["A:1-B:30"]}`, refused: "names the residue B:30, which is not there: the chains are A of 10, B of 10"},
-		"one-of-two":     {settings: `{"proteins":"TWO","modifications":["A:2:SEP"]}`, refused: "differ between the chains A and B"},
-		"selenocysteine": {settings: `{"proteins":"SEC"}`, refused: "has U at A:7, which Boltz takes for an unknown residue"},
+		"twice":          {settings: `{"proteins":"ONE","ligands":["CCO","CCO"],"affinity":true}`, refused: "body.settings.affinity: can't be computed: the complex has several copies of the first ligand"},
+		"no-residue":     {settings: `{"proteins":"PAIR","contacts":["A:1-B:30"]}`, refused: "names residue B:30, which does not exist: the chains, in the order proteins, DNA, RNA, are A (10 residues), B (10 residues)"},
+		"one-of-two":     {settings: `{"proteins":"TWO","modifications":["A:2:SEP"]}`, refused: "differ between chains A and B"},
+		"selenocysteine": {settings: `{"proteins":"SEC"}`, refused: "has U at A:7, which Boltz reads as an unknown residue"},
 		"no-search":      {settings: `{"proteins":"ONE","msa":"search"}`, refused: "body.settings.msa: needs a job of type msa, but msa is not ready on this server: "},
 		"large":          {settings: `{"proteins":"LARGE"}`, fails: "The GPU ran out of memory for this complex"},
 		"no-gpu":         {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "found no GPU on this server"},
@@ -114,16 +115,16 @@ func TestChaiSaysWhatItDidNotDo(t *testing.T) {
 		"one":        {settings: `{"proteins":"ONE"}`, metrics: map[string]any{"ptm": 0.74, "iptm": nil, "clashes": "no", "plddt": 80.0}},
 		"two":        {settings: `{"proteins":"TWO","alignments":["OWN"],"embeddings":false}`, metrics: map[string]any{"iptm": 0.4}},
 		"all":        {settings: `{"proteins":"PAIR","dna":["ACGT"],"rna":["acgu"],"ligands":["CCO"],"modifications":["A:2:SEP"],"pocket":["A:3"],"contacts":["A:1-B:3"]}`, metrics: map[string]any{"iptm": 0.4, "plddt": 80.0}},
-		"other":      {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "alignments.0: begins with a sequence that is none"},
-		"open-ring":  {settings: `{"proteins":"ONE","ligands":["CCO","C1CC"]}`, refused: "ligands.1: is no SMILES: the ring 1 is left open"},
+		"other":      {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "alignments.0: starts with a sequence that is not one"},
+		"open-ring":  {settings: `{"proteins":"ONE","ligands":["CCO","C1CC"]}`, refused: "ligands.1: is not a valid SMILES: ring 1 is not closed"},
 		"valence":    {settings: `{"proteins":"ONE","ligands":["CCO","C(C)(C)(C)(C)C"]}`, fails: "can't read ligand 2"},
 		"large":      {settings: `{"proteins":"LARGE"}`, refused: "body.settings.proteins"},
-		"atoms":      {settings: `{"proteins":"ONE","ligands":["` + strings.Repeat("C", 900) + `","` + strings.Repeat("C", 900) + `","` + strings.Repeat("C", 900) + `"]}`, refused: "2710 residues and ligand atoms, and Chai-1 takes 2048 at most"},
+		"atoms":      {settings: `{"proteins":"ONE","ligands":["` + strings.Repeat("C", 900) + `","` + strings.Repeat("C", 900) + `","` + strings.Repeat("C", 900) + `"]}`, refused: "2710 residues and ligand atoms; Chai-1 accepts at most 2048"},
 		"within":     {settings: `{"proteins":"PAIR","contacts":["A:1-A:3"]}`, refused: "is within one chain"},
-		"both":       {settings: `{"proteins":"ONE","alignments":["OWN"],"modifications":["A:2:SEP"]}`, refused: "whose alignment Chai-1 then does not find"},
+		"both":       {settings: `{"proteins":"ONE","alignments":["OWN"],"modifications":["A:2:SEP"]}`, refused: "which also has an alignment that Chai-1 would then not find"},
 		"no-gpu":     {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "found no GPU on this server"},
 		"cuda-old":   {settings: `{"proteins":"ONE"}`, mode: "cuda-old", fails: "the NVIDIA driver is too old for its PyTorch"},
-		"no-residue": {settings: `{"proteins":"PAIR","pocket":["C:1"],"ligands":["CCO"]}`, refused: "names the residue C:1, which is not there"},
+		"no-residue": {settings: `{"proteins":"PAIR","pocket":["C:1"],"ligands":["CCO"]}`, refused: "names residue C:1, which does not exist"},
 	})
 }
 
@@ -136,11 +137,11 @@ func TestAlphaFold3SaysWhatItDidNotDo(t *testing.T) {
 		"old-gpu":     {settings: `{"proteins":"ONE","older_gpu":true}`, mode: "cuda-7", metrics: map[string]any{"ptm": 0.8}},
 		"cuda-7":      {settings: `{"proteins":"ONE"}`, mode: "cuda-7", fails: "set older_gpu"},
 		"no-gpu":      {settings: `{"proteins":"ONE"}`, mode: "no-gpu", fails: "found no GPU on this server"},
-		"other":       {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "alignments.0: begins with a sequence that is none"},
-		"open-ring":   {settings: `{"proteins":"ONE","ligands":["C1CC"]}`, refused: "ligands.0: is no SMILES: the ring 1 is left open"},
+		"other":       {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "alignments.0: starts with a sequence that is not one"},
+		"open-ring":   {settings: `{"proteins":"ONE","ligands":["C1CC"]}`, refused: "ligands.0: is not a valid SMILES: ring 1 is not closed"},
 		"valence":     {settings: `{"proteins":"ONE","ligands":["C(C)(C)(C)(C)C"]}`, fails: "can't read the SMILES C(C)(C)(C)(C)C"},
 		"no-such-ccd": {settings: `{"proteins":"ONE","ccd":["XXXXX"]}`, fails: "has no XXXXX"},
-		"bond":        {settings: `{"proteins":"PAIR","bonds":["A:3:SG-B:1:SG"]}`, refused: "bonds.0: has no ligand by CCD code"},
+		"bond":        {settings: `{"proteins":"PAIR","bonds":["A:3:SG-B:1:SG"]}`, refused: "bonds.0: must include a ligand given by CCD code"},
 		"large":       {settings: `{"proteins":"LARGE"}`, fails: "The GPU ran out of memory"},
 	})
 }
@@ -153,19 +154,19 @@ func TestColabFoldSaysWhatItDidNotDo(t *testing.T) {
 		"records":   {settings: `{"sequence":"PAIR","models":2,"seeds":2,"stop_at":90,"tolerance":0.5,"dropout":true,"max_msa":"32:64"}`, metrics: map[string]any{"iptm": 0.6}},
 		"colon":     {settings: `{"sequence":"COLON","models":1}`, metrics: map[string]any{"iptm": 0.6}},
 		"alignment": {settings: `{"alignment":"OWN","models":1,"weights":"alphafold2_ptm"}`, metrics: map[string]any{"plddt": 85.0}},
-		"search":    {settings: `{"alignment":"SEARCH"}`, refused: "says that its chains have 19 residues, and its first record has 20"},
-		"ragged":    {settings: `{"alignment":"RAGGED"}`, refused: "its record 2 has 9 columns"},
-		"prose":     {settings: `{"alignment":"PROSE"}`, refused: "is no A3M file: it has no record"},
+		"search":    {settings: `{"alignment":"SEARCH"}`, refused: "gives its chains 19 residues, but its first record has 20"},
+		"ragged":    {settings: `{"alignment":"RAGGED"}`, refused: "record 2 has 9 columns"},
+		"prose":     {settings: `{"alignment":"PROSE"}`, refused: "is not an A3M file: it has no record"},
 		"dna":       {settings: `{"sequence":"DNA"}`, refused: "has DNA as chain 2"},
 		"letter":    {settings: `{"sequence":"SEC"}`, refused: "has 'U' in chain 1"},
-		"no-openmm": {settings: `{"sequence":"ONE","relax":true}`, mode: "no-openmm", fails: "omit relax"},
+		"no-openmm": {settings: `{"sequence":"ONE","relax":true}`, mode: "no-openmm", fails: "turn off relax"},
 		"no-gpu":    {settings: `{"sequence":"ONE"}`, mode: "no-gpu", fails: "found no GPU on this server"},
 		"large":     {settings: `{"sequence":"LARGE"}`, fails: "The GPU ran out of memory"},
 	})
 }
 
-// TestPredictorsSearchByThemselves has all four search a small database, and asks for the same alignments as a
-// client of the alignment server.
+// TestPredictorsSearchByThemselves runs all four with a small database, and requests the
+// same alignments as a client of the alignment server.
 func TestPredictorsSearchByThemselves(t *testing.T) {
 	t.Parallel()
 	folder := databasesOf(t)

@@ -12,10 +12,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// hiddenFile is a file of the machine that no sandbox shows.
+// hiddenFile is a file of the machine that is not visible in any sandbox.
 const hiddenFile = "/var/lib/dpkg/status"
 
-// probedFile is an algorithm with these lines.
+// probedFile writes an algorithm file with these lines.
 func probedFile(t *testing.T, lines string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tool.toml")
@@ -23,7 +23,7 @@ func probedFile(t *testing.T, lines string) (file string) {
 	return file
 }
 
-// programFile writes a program into a folder of its own.
+// programFile writes a program into its own directory.
 func programFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tool")
@@ -31,7 +31,8 @@ func programFile(t *testing.T, text string) string {
 	return path
 }
 
-// linkedProgram builds a program whose library is in a folder that is not its own. It runs on this machine.
+// linkedProgram builds a program whose library is in another directory. It runs on this
+// machine.
 func linkedProgram(t *testing.T) string {
 	t.Helper()
 	must.Installed(t, "gcc")
@@ -76,13 +77,13 @@ func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 		"variable":             {"probe = [\"sh\", \"-c\", \"test $WORD = said\"]\n[env]\nWORD = \"said\"", ""},
 		"hidden file":          {fmt.Sprintf(`probe = ["sh", "-c", "cat %s"]`, hiddenFile), hiddenFile + " is on this machine, but not visible inside the sandbox: list it in [sandbox] read"},
 		"library":              {fmt.Sprintf(`probe = [%q]`, linkedProgram(t)), "it lacks the shared library libpart.so: install it, or list its folder under [sandbox] read"},
-		"no interpreter":       {fmt.Sprintf(`probe = [%q]`, programFile(t, "#!/no/such/python\n")), "its first line names the interpreter /no/such/python, which is not there"},
-		"none on PATH":         {fmt.Sprintf(`probe = [%q]`, programFile(t, "#!/usr/bin/env no-such-python\n")), "its first line names the interpreter no-such-python, which no folder of PATH has"},
-		"no program":           {`probe = ["no-such-tool"]`, "the program no-such-tool is not there"},
+		"no interpreter":       {fmt.Sprintf(`probe = [%q]`, programFile(t, "#!/no/such/python\n")), "its first line names the interpreter /no/such/python, which does not exist"},
+		"none on PATH":         {fmt.Sprintf(`probe = [%q]`, programFile(t, "#!/usr/bin/env no-such-python\n")), "its first line names the interpreter no-such-python, which is not on PATH"},
+		"no program":           {`probe = ["no-such-tool"]`, "the program no-such-tool does not exist"},
 		"exit status":          {`probe = ["sh", "-c", "echo begun; echo something broke >&2; exit 3"]`, "does not work where jobs run: exit status 3: something broke"},
-		"signal":               {`probe = ["sh", "-c", "kill -SEGV $$"]`, "it was ended by a signal, segmentation fault"},
+		"signal":               {`probe = ["sh", "-c", "kill -SEGV $$"]`, "it was killed by signal segmentation fault"},
 		"network":              {`probe = ["sh", "-c", "grep -v -e lo: -e '|' /proc/net/dev && exit 4; exit 0"]`, ""},
-		"says no version":      {"version_command = [\"echo\", \"hello\"]\nversion_pattern = 'tool (\\d+)'", "it does not say its version, version_pattern has no match: hello"},
+		"says no version":      {"version_command = [\"echo\", \"hello\"]\nversion_pattern = 'tool (\\d+)'", "it does not report its version: version_pattern does not match: hello"},
 		"version, 1":           {"version_command = [\"sh\", \"-c\", \"echo tool 1; exit 1\"]\nversion_pattern = 'tool (\\d+)'", ""},
 		"probe before version": {"probe = [\"false\"]\nversion_command = [\"echo\", \"tool 1\"]\nversion_pattern = 'tool (\\d+)'", "exit status 1"},
 	}
@@ -90,9 +91,9 @@ func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out, errs, code := outside(t, "algorithms", "check", probedFile(t, tt.lines))
-			want, wantCode := " is correct and ready on this machine\n", 0
+			want, wantCode := " is valid and ready on this machine\n", 0
 			if tt.says != "" {
-				want, wantCode = " is correct; not ready on this machine: ", exitFailed
+				want, wantCode = " is valid; not ready on this machine: ", exitFailed
 			}
 			if code != wantCode || !strings.Contains(out, want) || !strings.Contains(out, tt.says) {
 				t.Errorf("exit code %d, want %d: %s%swant %q and %q", code, wantCode, out, errs, want, tt.says)
@@ -101,11 +102,12 @@ func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 	}
 }
 
-// TestScriptThatACommandNamesIsSeen runs a script of a home that is an argument, and not what settings say.
+// TestScriptThatACommandNamesIsSeen: a script in a home directory is visible as an
+// argument in the command, but files named by settings are not.
 func TestScriptThatACommandNamesIsSeen(t *testing.T) {
 	t.Parallel()
 	script := programFile(t, "cat \"$1\" && exit 1; echo folded > out/folded\n")
-	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(script), ".bashrc"), []byte("secret"), 0o600)) // it looks like a home
+	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(script), ".bashrc"), []byte("secret"), 0o600)) // makes it look like a home directory
 	s := startServer(t, serverOptions{algorithms: map[string]string{"fold.toml": fmt.Sprintf(`format = 1
 type = "fold"
 version = "1"
@@ -125,14 +127,14 @@ required = true
 	u.wantResult("j", "folded", "folded\n")
 }
 
-// TestTestRunsTheProbe does what check does, before an example runs.
+// TestTestRunsTheProbe: test runs the self-test like check, before an example.
 func TestTestRunsTheProbe(t *testing.T) {
 	t.Parallel()
 	test := func(lines string) (out string, code int) {
 		c := exec.Command(molrun, "algorithms", "test", probedFile(t, lines))
 		c.Dir = t.TempDir()
 		c.Env = append(os.Environ(), "MOLRUN_DATABASE_FILE_SYSTEM=any")
-		text, _ := c.CombinedOutput() // the exit code says the rest
+		text, _ := c.CombinedOutput() // the exit code shows success or failure
 		return string(text), c.ProcessState.ExitCode()
 	}
 	out, code := test(`probe = ["sh", "-c", "echo something broke >&2; exit 3"]`)
@@ -144,7 +146,8 @@ func TestTestRunsTheProbe(t *testing.T) {
 	}
 }
 
-// TestProbeOfTheFormatReferenceWorks runs the file that documents the key, in the folder that it asks for.
+// TestProbeOfTheFormatReferenceWorks runs the file that documents the key, in the
+// directory that it requires.
 func TestProbeOfTheFormatReferenceWorks(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "python3")
@@ -158,7 +161,7 @@ func TestProbeOfTheFormatReferenceWorks(t *testing.T) {
 	must.OK(t, os.WriteFile(filepath.Join(folder, "relax.py"), nil, 0o600))
 	main := filepath.Join(folder, "algorithm.toml")
 	must.OK(t, os.WriteFile(main, []byte(blocks[0][1]), 0o600))
-	if out, errs, code := outside(t, "algorithms", "check", folder); code != 0 || !strings.Contains(out, "relax 1 is correct and ready") {
+	if out, errs, code := outside(t, "algorithms", "check", folder); code != 0 || !strings.Contains(out, "relax 1 is valid and ready") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	must.OK(t, os.WriteFile(main, []byte(strings.Replace(blocks[0][1], "import json, ssl", "import no_such_module", 1)), 0o600))

@@ -17,7 +17,7 @@ import (
 	"molrun/app/test/whole"
 )
 
-// prometheus runs a real Prometheus, from Debian's package of that name, with the files of
+// prometheus runs a real Prometheus, from Debian's package prometheus, with the files of
 // web/deploy on a server, and returns its address.
 func (s *instance) prometheus() (base string) {
 	s.t.Helper()
@@ -46,12 +46,12 @@ func (s *instance) prometheus() (base string) {
 	return "http://" + address
 }
 
-// ask returns how many series answer a query, and the first value.
+// ask returns the number of series for a query, and the first value.
 func (s *instance) ask(base, query string) (series int, first string) {
 	s.t.Helper()
 	response, err := http.Get(base + "/api/v1/query?query=" + url.QueryEscape(query))
 	if err != nil {
-		return 0, err.Error() // it does not listen yet
+		return 0, err.Error() // it is not listening yet
 	}
 	defer response.Body.Close()
 	var answer struct {
@@ -67,8 +67,8 @@ func (s *instance) ask(base, query string) (series int, first string) {
 	return len(answer.Data.Result), fmt.Sprint(answer.Data.Result[0].Value[1])
 }
 
-// Panels that may be empty: the service has no cluster and knows of no backup, nothing is
-// amiss with the metrics, and no estimate has come true.
+// Panels that can be empty: the service has no cluster and no backup, the metrics have
+// not failed, and no estimate has been tested by a run.
 var mayBeEmpty = []string{"molrun_slurm", "molrun_backup", "molrun_metrics_failures"}
 
 func TestPrometheusAnswersEveryPanel(t *testing.T) {

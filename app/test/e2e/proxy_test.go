@@ -21,8 +21,8 @@ import (
 )
 
 // nginx runs a real nginx in front of the server, with TLS and the location of
-// web/deploy/nginx.conf, and sends the requests of the test through it until it is killed. instead are
-// texts of its configuration and what replaces them.
+// web/deploy/nginx.conf, and sends the requests of the test through it until it is
+// killed. instead has texts of its configuration and their replacements.
 func (s *instance) nginx(prefix, listen string, instead ...string) (kill func()) {
 	s.t.Helper()
 	program, err := exec.LookPath("nginx")
@@ -73,8 +73,8 @@ http {
 			s.t.Logf("nginx says:\n%s", log.String())
 		}
 	})
-	// The API description does not allow for a path prefix, so responses are not
-	// checked against it.
+	// The API description does not allow a path prefix, so responses are not checked
+	// against it.
 	s.http = &http.Client{Transport: &http.Transport{TLSClientConfig: s.secure(cert), ForceAttemptHTTP2: true}, Timeout: patience}
 	s.base = "https://" + listen + strings.TrimSuffix(prefix, "/")
 	s.eventually("nginx answers", func() bool {
@@ -140,7 +140,7 @@ func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	u.do("GET", g.UploadURL, nil).code(403, "LINK_INVALID")
 	u.do("PUT", g.UploadURL, strings.NewReader("more")).code(409, "UPLOAD_COMPLETED")
 	u.do("POST", "/submit-job", strings.Repeat(" ", 9<<20)).code(413, "BODY_TOO_LARGE")
-	s.http.CloseIdleConnections() // nginx closes that of a body which was not read
+	s.http.CloseIdleConnections() // nginx closes a connection whose request body was not read
 	u.do("PATCH", "/jobs", nil).code(405, "METHOD_NOT_ALLOWED")
 	u.do("GET", "/none", nil).code(404, "NOT_FOUND")
 	s.readDocs(base)
@@ -178,8 +178,8 @@ func (s *instance) readDocs(base string) {
 	}
 }
 
-// TestProxySignInBehindNginx lets nginx sign in users by password. It connects from an
-// address of its own, which alone is believed.
+// TestProxySignInBehindNginx lets nginx sign in users by password. nginx connects from
+// its own address, the only one that is trusted.
 func TestProxySignInBehindNginx(t *testing.T) {
 	t.Parallel()
 	listen := freeAddress(t)
@@ -248,6 +248,6 @@ create = true
 		t.Errorf("a key straight to the server: %d", status)
 	}
 	if !strings.Contains(s.log.String(), "not in sign_in.proxies") {
-		t.Error("the log does not tell of the header from elsewhere")
+		t.Error("the log does not report the header from an untrusted address")
 	}
 }

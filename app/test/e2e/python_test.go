@@ -11,7 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestPythonClient runs the tests of the Python client, against services that they start
+// TestPythonClient runs the Python client's tests, against services that they start
 // themselves, and checks its types.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()

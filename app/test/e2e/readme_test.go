@@ -52,12 +52,12 @@ func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 	archive, err := os.ReadFile(filepath.Join(dir, "first.zip"))
 	must.OK(t, err)
 	if files := unzip(t, archive); files["job.json"] == "" || files["metrics.json"] == "" {
-		t.Errorf("first.zip lacks job.json or metrics.json")
+		t.Errorf("first.zip does not contain job.json or metrics.json")
 	}
 }
 
-// TestReadmeStartCommandsRunAsWritten runs the commands in a directory where molrun
-// is the one that is tested and make does nothing; only the port differs.
+// TestReadmeStartCommandsRunAsWritten runs the commands in a directory where molrun is
+// the tested program and make does nothing; only the port differs.
 func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 		return c
 	}
 	out, err := shell("run: check").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "word-count 1 is correct and ready") {
+	if err != nil || !strings.Contains(string(out), "word-count 1 is valid and ready") {
 		t.Errorf("algorithms check: %v, %s", err, out)
 	}
 	add := shell("run: add", "MOLRUN_LISTEN=127.0.0.1:0")
@@ -94,7 +94,7 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 				must.OK(t, syscall.Kill(-serve.Process.Pid, syscall.SIGTERM))
 			}
 		}
-		_ = serve.Wait() // the signal ends the shell, too
+		_ = serve.Wait() // the signal also ends the shell
 		stop.Stop()
 		if !started {
 			t.Errorf("%s did not start", serve.Args[2])

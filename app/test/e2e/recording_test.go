@@ -16,7 +16,8 @@ func TestReadmeRecordingIsWhatTheCommandsShow(t *testing.T) {
 	replay(t, recording(t, "run: command line"), nil)
 }
 
-// TestTutorialsRunAsWritten runs the commands of web/docs/tutorials.md, beside the files that the page shows.
+// TestTutorialsRunAsWritten runs the commands of web/docs/tutorials.md, with the files
+// that the page shows.
 func TestTutorialsRunAsWritten(t *testing.T) {
 	t.Parallel()
 	t.Run("disorder", func(t *testing.T) {
@@ -30,8 +31,8 @@ func TestTutorialsRunAsWritten(t *testing.T) {
 		needRDKit(t)
 		files := shown(t, "ligands.csv")
 		rows := strings.SplitAfter(files["ligands.csv"], "\n")
-		must.Equal(t, "compounds of the page", len(rows), 52) // with the heading, and nothing after the last
-		files["ligands.csv"] = strings.Join(rows[:6], "")     // five do: all take minutes
+		must.Equal(t, "compounds of the page", len(rows), 52) // includes the heading, and nothing follows the last
+		files["ligands.csv"] = strings.Join(rows[:6], "")     // five are enough: all take minutes
 		replay(t, recording(t, "run: docking"), files)
 	})
 	t.Run("mutation", func(t *testing.T) {
@@ -56,7 +57,7 @@ func recording(t *testing.T, mark string) (text string) {
 	return text
 }
 
-// shown returns the text of files that the documentation shows.
+// shown returns the text of files shown in the documentation.
 func shown(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -66,11 +67,11 @@ func shown(t *testing.T, names ...string) map[string]string {
 	return files
 }
 
-// asText lets commands print text, although their output is no terminal.
+// asText makes commands print text although their output is not a terminal.
 const asText = `molrun() { case $1 in login) command molrun "$@" ;; *) command molrun "$@" --json=false ;; esac; }; `
 
-// replay runs the commands of a recording on a server of their own, in a folder with these files, and
-// compares their output. Numbers may differ; … stands for anything.
+// replay runs the commands of a recording on a new server, in a directory with these
+// files, and compares their output. Numbers can differ; … stands for anything.
 func replay(t *testing.T, text string, files map[string]string) {
 	t.Helper()
 	s := startServer(t, serverOptions{})
@@ -89,14 +90,14 @@ func replay(t *testing.T, text string, files map[string]string) {
 		if err != nil {
 			t.Fatalf("%s: %v: %s", line, err, got)
 		}
-		if !like(want).MatchString(got) {
+		if !loosePattern(want).MatchString(got) {
 			t.Errorf("%s shows\n%s\nand the documentation says\n%s", line, got, want)
 		}
 	}
 }
 
-// like returns what matches a text whose numbers and spaces may differ.
-func like(text string) *regexp.Regexp {
+// loosePattern returns a pattern that matches a text with any numbers and spaces.
+func loosePattern(text string) *regexp.Regexp {
 	number := regexp.MustCompile(`[0-9]+(\\\.[0-9]+)?`)
 	pattern := number.ReplaceAllString(regexp.QuoteMeta(strings.TrimSpace(text)), `[0-9.]+`)
 	pattern = regexp.MustCompile(` +`).ReplaceAllString(pattern, ` *`)

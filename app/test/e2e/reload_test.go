@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// reloadable is an algorithm that prints a word.
+// reloadable returns an algorithm file that prints a word.
 func reloadable(version, word string) string {
 	return strings.NewReplacer("@VERSION@", version, "@WORD@", word).Replace(`
 format = 1
@@ -25,7 +25,7 @@ read = ["@DIR@"]
 `)
 }
 
-// titleOf returns the title of a type as clients see it, "" if it is not on offer.
+// titleOf returns a type's title as clients see it, or "" if it is not on offer.
 func (u user) titleOf(typ string) string {
 	u.t.Helper()
 	var list struct {
@@ -40,7 +40,7 @@ func (u user) titleOf(typ string) string {
 	return ""
 }
 
-// reload runs the command and returns what it read.
+// reload runs the command and returns its report.
 func (s *instance) reload(code int) (read client.AlgorithmsRead) {
 	s.t.Helper()
 	out, errs, got := s.run("algorithms", "reload", "--json")
@@ -50,8 +50,8 @@ func (s *instance) reload(code int) (read client.AlgorithmsRead) {
 	return read
 }
 
-// TestAlgorithmFilesAreReadAgainWithoutARestart adds, changes, breaks and removes files while
-// jobs are queued.
+// TestAlgorithmFilesAreReadAgainWithoutARestart adds, changes, breaks and removes files
+// while jobs are queued.
 func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 1\nsandbox = \"off\"\n"})
@@ -97,7 +97,7 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if !strings.Contains(s.log.String(), "what it said before stays") {
-		t.Error("the log does not tell of the mistake")
+		t.Error("the log does not report the error")
 	}
 	if findings, _ := s.diagnosis(); !strings.Contains(findings["algorithms"], "the service keeps using say 1 as it was before until it restarts") {
 		t.Errorf("doctor: %q", findings["algorithms"])

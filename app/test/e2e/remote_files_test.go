@@ -49,7 +49,7 @@ func breakingProxy(t *testing.T, address string) *proxied {
 			p.mu.Unlock()
 			go p.forward(ours, theirs)
 			go func() {
-				_, _ = io.Copy(ours, theirs) // the end of either side
+				_, _ = io.Copy(ours, theirs) // until either side ends
 				ours.Close()
 				theirs.Close()
 			}()
@@ -59,7 +59,7 @@ func breakingProxy(t *testing.T, address string) *proxied {
 }
 
 func (p *proxied) forward(ours, theirs net.Conn) {
-	_, _ = io.Copy(counted{theirs, &p.sent}, ours) // the end of either side
+	_, _ = io.Copy(counted{theirs, &p.sent}, ours) // until either side ends
 	p.mu.Lock()
 	delete(p.open, ours)
 	p.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *proxied) forward(ours, theirs net.Conn) {
 	theirs.Close()
 }
 
-// cut breaks all connections that there are.
+// cut breaks all current connections.
 func (p *proxied) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (c counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// measureFile is an algorithm whose figures tell which file it has read.
+// measureFile is an algorithm whose metrics show which file it has read.
 const measureFile = `
 format = 1
 type = "measure"
@@ -109,8 +109,8 @@ required = true
 memory = "16MiB"
 `
 
-// A batch of local files whose connections break and whose command is killed sends no file
-// twice, and its table says of each row what is in the file. MOLRUN_BATCH=2GiB makes it a
+// A batch of local files sends no file twice, even if connections break and the command
+// is killed, and its table matches the content of each file. MOLRUN_BATCH=2GiB makes it a
 // batch of 1,000 files.
 func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 	if shown, code := p.onTerminal(batch...); code != 0 || !strings.Contains(shown, "the service had") || !strings.Contains(shown, "%") {
 		t.Fatalf("exit code %d: %s", code, shown)
 	}
-	// What was under way when the command was killed is lost: four files.
+	// The files in transfer when the command was killed are lost: four files.
 	if more := proxy.sent.Load() - all; more > 5*size+int64(count)*4096 {
 		t.Errorf("%d bytes were sent beyond those of the files, which have %d each", more, size)
 	}

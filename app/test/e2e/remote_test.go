@@ -31,7 +31,7 @@ type person struct {
 	env       []string
 }
 
-// person signs in a user of a running server at a command line of its own.
+// person signs in a user of a running server at a separate command line.
 func (u user) person() *person {
 	u.t.Helper()
 	p := &person{t: u.t, s: u.instance, home: u.t.TempDir(), dir: u.t.TempDir()}
@@ -68,7 +68,7 @@ func (p *person) run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
-// ok runs a command that has to succeed.
+// ok runs a command that must succeed.
 func (p *person) ok(args ...string) (stdout string) {
 	p.t.Helper()
 	out, errs, code := p.run(args...)
@@ -78,7 +78,7 @@ func (p *person) ok(args ...string) (stdout string) {
 	return out
 }
 
-// onTerminal runs a command on a terminal of 80 columns and returns what it shows.
+// onTerminal runs a command on a terminal of 80 columns and returns its output.
 func (p *person) onTerminal(args ...string) (shown string, code int) {
 	p.t.Helper()
 	ours, theirs := terminalPair(p.t)
@@ -88,8 +88,8 @@ func (p *person) onTerminal(args ...string) (shown string, code int) {
 	must.OK(p.t, c.Start())
 	must.OK(p.t, theirs.Close())
 	var all bytes.Buffer
-	_, _ = io.Copy(&all, ours) // ends with an error when the last writer is gone
-	_ = c.Wait()               // the exit code tells
+	_, _ = io.Copy(&all, ours) // ends with an error when the last writer closes
+	_ = c.Wait()               // the exit code is checked below
 	return all.String(), c.ProcessState.ExitCode()
 }
 
@@ -109,7 +109,7 @@ func terminalPair(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// scene has what the commands of users work on: a finished job, a finished batch, a
+// scene prepares what the users' commands work on: a finished job, a finished batch, a
 // failed job and an upload.
 func scene(t *testing.T) (p *person, s *instance) {
 	t.Helper()
@@ -130,9 +130,9 @@ func (s *instance) scene() *person {
 	return p
 }
 
-// TestExitCodesOfUsersCommands runs each command on a terminal and with --json, where it
-// succeeds, where what it names does not exist, where the service refuses, does not answer, or
-// does not know the key.
+// TestExitCodesOfUsersCommands runs each command on a terminal and with --json, in cases
+// where it succeeds, where the object does not exist, where the service rejects it, where
+// the service is unreachable, and where the key is unknown.
 func TestExitCodesOfUsersCommands(t *testing.T) {
 	t.Parallel()
 	p, s := scene(t)
@@ -143,7 +143,7 @@ func TestExitCodesOfUsersCommands(t *testing.T) {
 	s.user("lab", "bob@lab.example").person().fails(exitKey, "was submitted by ann@lab.example", "rm", "hst5", "--yes")
 	for _, tt := range []struct {
 		ok, missing, refused string
-		code                 int // of refused
+		code                 int // exit code of refused
 	}{
 		{"whoami", "", "submit shell -n hst5 --set script=true", exitInvalid}, // the name is taken
 		{"open hst5", "", "", 0},
@@ -218,7 +218,7 @@ func TestExitCodesOfUsersCommands(t *testing.T) {
 	}
 }
 
-// seriesView is a view of a file that a script may write.
+// seriesView is a view of a file that a script can write.
 const seriesView = `
 [[outputs]]
 name = "energy"
@@ -232,8 +232,8 @@ x = "time"
 y = ["potential"]
 `
 
-// TestASeriesThatIsNotWrittenYetIsCalledSo plots a series and has a model read it: before
-// its file is there, before it has a row, and when the job has ended without one.
+// TestASeriesThatIsNotWrittenYetIsCalledSo plots a series, and lets a model read it,
+// before its file exists, before it has a row, and when the job has ended without one.
 func TestASeriesThatIsNotWrittenYetIsCalledSo(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -270,7 +270,7 @@ func TestASeriesThatIsNotWrittenYetIsCalledSo(t *testing.T) {
 	}
 }
 
-// commands calls do for each command of users.
+// commands calls do for each user command.
 func commands(do func(c *cobra.Command)) {
 	var below func(c *cobra.Command)
 	below = func(c *cobra.Command) {
@@ -288,15 +288,15 @@ func commands(do func(c *cobra.Command)) {
 	}
 }
 
-// TestExamplesInHelpRun runs the examples of every command of users as a user would
-// type them, in one directory.
+// TestExamplesInHelpRun runs the examples of every user command as a user would type
+// them, in one directory.
 func TestExamplesInHelpRun(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "")
 	p := s.scene()
 	prepareExamples(t, p)
 	first := regexp.MustCompile(`^molrun files put`)
-	last := regexp.MustCompile(`^molrun (cancel|retry|rm|files rm|logout)`) // what deletes
+	last := regexp.MustCompile(`^molrun (cancel|retry|rm|files rm|logout)`) // commands that delete
 	var lines [3][]string
 	commands(func(c *cobra.Command) {
 		examples := strings.Split(strings.TrimSpace(c.Example), "\n")
@@ -319,9 +319,9 @@ func TestExamplesInHelpRun(t *testing.T) {
 	for _, line := range slices.Concat(lines[0], lines[1], lines[2]) {
 		switch {
 		case strings.HasPrefix(line, "molrun top"), strings.HasPrefix(line, "molrun events --organization"):
-			continue // they go on until Ctrl-C; they have tests of their own
+			continue // they run until Ctrl-C and have their own tests
 		case strings.HasPrefix(line, "molrun retry"):
-			p.run("wait", "ubq") // after the retry before
+			p.run("wait", "ubq") // after the previous retry
 		case strings.HasPrefix(line, "molrun logout"):
 			p.login(s.base, key, "--profile", "default")
 			p.login(s.base, key, "--profile", "lab")
@@ -335,7 +335,7 @@ func TestExamplesInHelpRun(t *testing.T) {
 	}
 }
 
-// Two algorithms may have an example of the same name with other bytes.
+// Two algorithms can have example files with the same name and different content.
 func TestFilesOfAnExampleAreInAFolderOfItsAlgorithm(t *testing.T) {
 	t.Parallel()
 	p := plain(t).user("lab", "ann@lab.example").person()
@@ -345,7 +345,7 @@ func TestFilesOfAnExampleAreInAFolderOfItsAlgorithm(t *testing.T) {
 	}
 }
 
-// prepareExamples makes what the examples name.
+// prepareExamples creates what the examples refer to.
 func prepareExamples(t *testing.T, p *person) {
 	t.Helper()
 	write := func(name, text string) {
@@ -367,10 +367,10 @@ func prepareExamples(t *testing.T, p *person) {
 	p.ok("results", "hst5")
 }
 
-// shell runs a line of a shell where molrun is this test.
+// shell runs a shell command line in which molrun is the tested program.
 func (p *person) shell(line string) (string, error) {
 	bin := filepath.Join(p.home, "bin")
-	_ = os.Mkdir(bin, 0o700) // it may be there
+	_ = os.Mkdir(bin, 0o700) // it might exist
 	_ = os.Symlink(cmp.Or(p.s.binary, molrun), filepath.Join(bin, "molrun"))
 	for from, to := range map[string]string{"http://lab.example:8080": p.s.base, "https://lab.example": p.s.base, "molrun-data": p.s.data()} {
 		line = strings.ReplaceAll(line, from, to)
@@ -440,7 +440,7 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 	must.OK(t, os.Chmod(file, 0o600))
 	c := p.command("login", "--server", s.base)
 	c.Stdin = strings.NewReader("molrun_wrong\n")
-	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "nothing was kept") {
+	if out, err := c.CombinedOutput(); err == nil || !strings.Contains(string(out), "nothing was saved") {
 		t.Errorf("a wrong key: %v: %s", err, out)
 	}
 	must.Contain(t, "after a login that failed", p.ok("whoami"), "ann@lab.example")
@@ -448,8 +448,8 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 	p.fails(exitKey, "", "whoami")
 }
 
-// TestWhiteSpaceAroundKeysDoesNotCount gives keys as files and pasted texts have them, in
-// each way that there is.
+// TestWhiteSpaceAroundKeysDoesNotCount gives keys with the white space of files and
+// pasted text, in every way of giving a key.
 func TestWhiteSpaceAroundKeysDoesNotCount(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -489,7 +489,7 @@ func TestWhiteSpaceAroundKeysDoesNotCount(t *testing.T) {
 		}
 		for _, inside := range []string{"\n", "\u200b"} {
 			if way[0] == "input" && inside == "\n" {
-				continue // the key is a line
+				continue // the key is one line
 			}
 			said, err := try(u.key+inside+u.key, way[0], way[1:]...)
 			if err == nil || !strings.Contains(said, "characters other than letters, digits and underscores") || strings.Contains(said, u.key) {
@@ -511,11 +511,11 @@ func TestWaitingSurvivesARestartAndLeavesTheJobToCtrlC(t *testing.T) {
 	must.OK(t, c.Start())
 	s.eventually("the wait shows the job", func() bool { return strings.Contains(errs.String(), "running") })
 	must.OK(t, c.Process.Signal(syscall.SIGINT))
-	_ = c.Wait() // the exit code tells
+	_ = c.Wait() // the exit code is checked below
 	if code := c.ProcessState.ExitCode(); code != exitLeft || !strings.Contains(errs.String(), "Resume: molrun wait long.") {
 		t.Errorf("Ctrl-C: exit code %d: %s", code, errs.String())
 	}
-	p.fails(exitWaited, "is still running after that time", "wait", "long", "--timeout", "200ms")
+	p.fails(exitWaited, "timed out; long is still running", "wait", "long", "--timeout", "200ms")
 	if out := p.ok("status", "long"); !strings.Contains(out, `"status":"RUNNING"`) {
 		t.Fatalf("after both: %s", out)
 	}
@@ -547,7 +547,7 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { // ends with the command
 		defer close(ended)
-		_, _ = io.Copy(&shown, ours) // ends with an error when the last writer is gone
+		_, _ = io.Copy(&shown, ours) // ends with an error when the last writer closes
 	}()
 	press := func(key, shows string) {
 		t.Helper()
@@ -564,7 +564,7 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 	press("y", "is being cancelled")
 	_, err := ours.Write([]byte("q"))
 	must.OK(t, err)
-	_ = c.Wait() // the exit code tells
+	_ = c.Wait() // the exit code is checked below
 	<-ended
 	if code := c.ProcessState.ExitCode(); code != 0 || !strings.HasSuffix(shown.String(), "\x1b[?25h\x1b[?1049l") {
 		t.Errorf("exit code %d, the screen ends with %q", code, shown.String()[max(0, len(shown.String())-40):])

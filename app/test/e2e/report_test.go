@@ -9,8 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestReportsHaveWhatHelpsAndNothingConfidential puts canaries into everything that a report
-// is made of: settings, keys, names, files, requests and the log.
+// TestReportsHaveWhatHelpsAndNothingConfidential puts canaries into everything that a
+// report includes: settings, keys, names, files, requests and the log.
 func TestReportsHaveWhatHelpsAndNothingConfidential(t *testing.T) {
 	t.Parallel()
 	const mark = "canary"
@@ -36,7 +36,7 @@ func TestReportsHaveWhatHelpsAndNothingConfidential(t *testing.T) {
 
 	text := s.ok("report", "--log", log, "--output", "-")
 	for _, want := range []string{
-		"Report of molrun, 20", "molrun ", "runner.cpus = 3", "limits.body = 9.0 MiB", "public_url is set", "mail.user is set", "containers.env is set",
+		"molrun report, 20", "molrun ", "runner.cpus = 3", "limits.body = 9.0 MiB", "public_url is set", "mail.user is set", "containers.env is set",
 		"problem  algorithms - ", "broken.toml:2: ", "organizations 1, users 1", "jobs 1 (0 queued), uploads ", `"status":"ready"`,
 		"\nprocess_open_fds ", "message=disk error", "level=error", "err=open /home/<user>/x: <key> for <email>", "goroutine 1 [running]:", "main.go:12",
 	} {

@@ -31,8 +31,8 @@ func TestConfiguredResourcesAreUsed(t *testing.T) {
 	u.completed("b")
 }
 
-// cpusHere is how many a service finds that is a process of its own: one in this process
-// raises the number for itself while it runs.
+// cpusHere is the number of CPUs that a service in its own process detects: a service in
+// this process raises GOMAXPROCS while it runs.
 var cpusHere = runtime.GOMAXPROCS(0)
 
 func TestCPUsDefaultToThoseOfTheMachine(t *testing.T) {

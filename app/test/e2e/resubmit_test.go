@@ -12,8 +12,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestResultIsResubmittedToAnotherServer runs a job on one server and, from what its
-// result says, on another: the same work gives the same files.
+// TestResultIsResubmittedToAnotherServer runs a job on one server and then, from its
+// result, on another: the same work produces the same files.
 func TestResultIsResubmittedToAnotherServer(t *testing.T) {
 	t.Parallel()
 	const fasta, sequence = "hst5.fasta", ">Hst5\nDSHAKRHHGYKRKFHEKHHSHRGY\n"
@@ -51,7 +51,7 @@ func TestResultIsResubmittedToAnotherServer(t *testing.T) {
 	}
 	must.Equal(t, "results of the other server", there.outputs("sim"), here.outputs("sim"))
 
-	// What that result says is the same submission.
+	// The second result contains the same submission.
 	var second struct{ Submission json.RawMessage }
 	must.OK(t, json.Unmarshal([]byte(unzip(t, there.result("sim", ""))["job.json"]), &second))
 	if string(second.Submission) != string(kept.Submission) {
@@ -64,8 +64,8 @@ func digestOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestArchiveIsAllThatAnotherServerNeeds moves work whose inputs are uploads and results
-// of other jobs with the archive alone: unpack, upload inputs, submit.
+// TestArchiveIsAllThatAnotherServerNeeds moves a job whose inputs are uploads and results
+// of other jobs, using only the archive: unpack, upload inputs, submit.
 func TestArchiveIsAllThatAnotherServerNeeds(t *testing.T) {
 	t.Parallel()
 	here := plain(t).user("mover", "ann@mover.example")

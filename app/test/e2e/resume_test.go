@@ -21,7 +21,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// noise is a file of any size that need not exist: its bytes follow from their
+// noise is a file of any size that need not be stored: its bytes are computed from their
 // positions.
 type noise struct {
 	at, size int64
@@ -45,16 +45,16 @@ func (n *noise) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// breaking is a body that stops when it comes to a place, until the test has caused an
+// breaking is a body that stops at a given offset until the test has caused an
 // interruption, and then ends with an error.
 type breaking struct {
 	noise
 	place  int64
-	there  chan int64    // gets the place where it stopped
-	caused chan struct{} // is closed
+	there  chan int64    // receives the offset where it stopped
+	caused chan struct{} // closed once the interruption is caused
 }
 
-var errBroken = errors.New("the test breaks the connection")
+var errBroken = errors.New("the test broke the connection")
 
 func (b *breaking) Read(p []byte) (int, error) {
 	if b.place > 0 && b.at >= b.place {
@@ -65,7 +65,7 @@ func (b *breaking) Read(p []byte) (int, error) {
 	return b.noise.Read(p)
 }
 
-// uploadSize is that of the campaign, or a short one.
+// uploadSize returns the size set by MOLRUN_UPLOAD for a campaign, or a small one.
 func uploadSize(t *testing.T) int64 {
 	text := os.Getenv("MOLRUN_UPLOAD")
 	if text == "" {
@@ -76,8 +76,8 @@ func uploadSize(t *testing.T) int64 {
 	return int64(size)
 }
 
-// blockSize is how many bytes one interruption may cost at most: the 8 MiB that a crash
-// may lose, and what was in the buffers of connections.
+// blockSize is the maximum number of bytes that one interruption can cost: the 8 MiB that
+// a crash can lose, and the data in the buffers of connections.
 const blockSize = 8<<20 + 12<<20
 
 // TestUploadSurvivesFiveBreaks sends a large file through five interruptions: reset
@@ -126,8 +126,8 @@ func TestUploadSurvivesFiveBreaks(t *testing.T) {
 	}
 }
 
-// sendBroken sends the file, with a break for each cause, and goes on each time from
-// where the server says.
+// sendBroken sends the file with a break for each cause, and resumes each time at the
+// offset that the server reports.
 func (s *instance) sendBroken(link string, causes []func()) {
 	s.t.Helper()
 	size := uploadSize(s.t)
@@ -151,7 +151,7 @@ func (s *instance) sendBroken(link string, causes []func()) {
 	}
 }
 
-// restOf is the request that sends all from an offset.
+// restOf returns the request that sends everything from an offset.
 func (s *instance) restOf(link string, at int64, rest io.Reader) *http.Request {
 	r, err := http.NewRequestWithContext(s.t.Context(), "PATCH", link, rest)
 	must.OK(s.t, err)
@@ -162,14 +162,14 @@ func (s *instance) restOf(link string, at int64, rest io.Reader) *http.Request {
 	return r
 }
 
-// breakAt sends a body up to its place, causes an interruption there, and returns the
-// place.
+// breakAt sends a body up to its place, causes an interruption there, and returns that
+// offset.
 func (s *instance) breakAt(link string, body *breaking, cause func()) int64 {
 	s.t.Helper()
 	client, request := &http.Client{Transport: s.http.Transport}, s.restOf(link, body.at, body)
 	ended := make(chan int, 1)
 	go func() { // until caused is closed, at the latest
-		status := http.StatusBadGateway // as nginx says that the server has gone
+		status := http.StatusBadGateway // as nginx responds when the server is down
 		if response, err := client.Do(request); err == nil {
 			status = response.StatusCode
 			response.Body.Close()
@@ -191,10 +191,10 @@ func (s *instance) breakAt(link string, body *breaking, cause func()) int64 {
 	return 0
 }
 
-// offsetOf asks how much is there, as soon as somebody answers.
+// offsetOf queries the offset, as soon as the server responds.
 func (s *instance) offsetOf(link string) (offset int64) {
 	s.t.Helper()
-	s.eventually("the server tells the offset", func() bool {
+	s.eventually("the server reports the offset", func() bool {
 		response, err := (&http.Client{Transport: s.http.Transport, Timeout: patience}).Head(link)
 		if err != nil {
 			return false
@@ -206,8 +206,8 @@ func (s *instance) offsetOf(link string) (offset int64) {
 	return offset
 }
 
-// TestCheckAndBackupKnowParts has a partial upload in a directory that is checked,
-// backed up and restored.
+// TestCheckAndBackupKnowParts checks, backs up and restores a directory with a partial
+// upload.
 func TestCheckAndBackupKnowParts(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
@@ -222,7 +222,7 @@ func TestCheckAndBackupKnowParts(t *testing.T) {
 			t.Errorf("%v: %s", args, out)
 		}
 	}
-	must.OK(t, os.RemoveAll(filepath.Join(s.data(), "uploads", "partial"))) // as a restored backup lacks it
+	must.OK(t, os.RemoveAll(filepath.Join(s.data(), "uploads", "partial"))) // as in a restored backup
 	if out := s.ok("check", "--deep"); strings.Contains(out, "partial") {
 		t.Errorf("check without the parts: %s", out)
 	}

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// tryFiles is an algorithm with a folder whose program fails until there is a gate.
+// tryFiles is an algorithm with a directory. Its program fails until the gate exists.
 var tryFiles = map[string]string{
 	"try/algorithm.toml": `format = 1
 type = "try"
@@ -27,8 +27,8 @@ read = ["@DIR@/gates"]
 	"try/try.sh": "#!/bin/sh\n[ -e \"$1\" ] || exit 3\necho one > \"$2\"\n",
 }
 
-// TestRetryFindsTheFolderOfTheAlgorithm edits the folder after a job has failed, and lets
-// the service sweep what nobody needs.
+// TestRetryFindsTheFolderOfTheAlgorithm edits the directory after a job has failed, and
+// lets the service clean up unused directories.
 func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{algorithms: tryFiles})
@@ -49,7 +49,7 @@ func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 		must.OK(t, os.Chtimes(dir, old, old))
 	}
 	s.start()
-	u.submit("swept", "try", `{}`) // keeps the new folder, when the sweep has begun
+	u.submit("swept", "try", `{}`) // keeps the new directory, once the cleanup has begun
 	u.finished("swept")
 	s.gate("go").open(t)
 	for _, name := range []string{"failed", "batch"} {
@@ -60,7 +60,7 @@ func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 		u.wantResult(name, "word.txt", "one\n")
 	}
 
-	// Nobody needs the old folder any more.
+	// The old directory is no longer needed.
 	s.stop()
 	for _, dir := range kept {
 		must.OK(t, os.Chtimes(dir, old, old))

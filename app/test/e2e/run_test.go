@@ -72,7 +72,7 @@ func script(text string, more ...string) string {
 }
 
 // noSandbox is the start of the configuration for tests whose programs write outside
-// their work directory, which a sandbox forbids.
+// their work directory, which a sandbox prevents.
 const noSandbox = "[runner]\nsandbox = \"off\"\n"
 
 // gate is a file that scripts wait for, even in a sandbox.
@@ -134,7 +134,7 @@ func TestFailureHasAMessageAndTheTailOfTheLog(t *testing.T) {
 	u.do("POST", "/result", `{"jobName":"exit"}`).code(409, "JOB_NOT_COMPLETED")
 }
 
-// alive counts the processes whose arguments contain a marker.
+// alive returns the number of processes whose arguments contain a marker.
 func (s *instance) alive(marker string) int { return len(s.processes(marker)) }
 
 func TestCancelLeavesNoProcessBehind(t *testing.T) {

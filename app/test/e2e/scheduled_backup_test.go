@@ -12,8 +12,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// A service takes a backup that is due, restores it on trial, removes old ones, and tells
-// of it; a disk that is not mounted it does not fill.
+// A service takes a backup that is due, restores it as a test, removes old ones, and
+// reports that. It does not write to the mount point of an unmounted disk.
 func TestServiceTakesBackupsItself(t *testing.T) {
 	t.Parallel()
 	s, u := serverWithFiles(t, 2)
@@ -21,7 +21,7 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	if _, errs, code := s.run("backup", dir, "--marked"); code == 0 || !strings.Contains(errs, "has no backups; mount its disk") {
 		t.Errorf("into a directory without backups: exit code %d: %s", code, errs)
 	}
-	if _, errs, code := s.run("backup", dir); code != 0 || !strings.Contains(errs, "this is its first, and a full one") {
+	if _, errs, code := s.run("backup", dir); code != 0 || !strings.Contains(errs, "has no backups yet; making a first, full backup") {
 		t.Errorf("the first backup: exit code %d: %s", code, errs)
 	}
 	names, err := backup.Dir(dir).Names()
@@ -36,7 +36,7 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	s.env = append(s.env, "MOLRUN_BACKUP_TO="+dir, "MOLRUN_BACKUP_EVERY=10m", "MOLRUN_BACKUP_KEEP=2d")
 	s.start()
 	s.eventually("a backup is taken and tried", func() bool {
-		tried, err := backup.Dir(dir).Tried()
+		tried, err := backup.Dir(dir).LastTest()
 		must.OK(t, err)
 		return tried != nil
 	})
@@ -48,7 +48,7 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	if names, err = backup.Dir(dir).Names(); err != nil || len(names) != 2 || names[0] != "20200101T010000Z" {
 		t.Errorf("%q are left, %v; the last of each of two days stay", names, err)
 	}
-	if tried, err := backup.Dir(dir).Tried(); err != nil || tried.Backup != newest.Name || len(tried.Problems) > 0 {
+	if tried, err := backup.Dir(dir).LastTest(); err != nil || tried.Backup != newest.Name || len(tried.Problems) > 0 {
 		t.Errorf("the trial: %+v, %v", tried, err)
 	}
 	for _, series := range ofBackup {
@@ -64,14 +64,14 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 			t.Errorf("doctor says %s, want %q", out, want)
 		}
 	}
-	doctor("the newest is of ")
+	doctor("the newest is from ")
 	date(t, dir, newest.Name, newest.TakenAt.Add(-time.Hour))
 	doctor("though one is due every 10m0s")
 	s.stop()
 	must.OK(t, os.Rename(dir, dir+".elsewhere"))
 	must.OK(t, os.Mkdir(dir, 0o700)) // the mount point
 	s.start()
-	s.eventually("it says so", func() bool { return strings.Contains(s.log.String(), "there is no place for backups") })
+	s.eventually("it says so", func() bool { return strings.Contains(s.log.String(), "the backup directory is unavailable") })
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("the mount point has %d entries, %v", len(entries), err)
 	}
@@ -79,7 +79,7 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	doctor("mount its disk")
 }
 
-// date changes when a backup says that it was taken.
+// date changes the time at which a backup was taken, according to its record.
 func date(t *testing.T, dir, name string, taken time.Time) {
 	t.Helper()
 	path := filepath.Join(dir, name, "backup.json")
@@ -92,7 +92,7 @@ func date(t *testing.T, dir, name string, taken time.Time) {
 	must.OK(t, os.Rename(path+".new", path))
 }
 
-// What a second machine pulls while backups are taken is whole.
+// A second machine that pulls while backups are taken gets complete backups.
 func TestBackupsCanBePulledByRsync(t *testing.T) {
 	t.Parallel()
 	rsync := must.Installed(t, "rsync")
@@ -103,7 +103,8 @@ func TestBackupsCanBePulledByRsync(t *testing.T) {
 		u.upload(strings.Repeat("n", round+1)+".txt", strings.Repeat("x", 100_000))
 		c := s.command("backup", dir, "--keep", "1d")
 		must.OK(t, c.Start())
-		// It ends with 0 if nothing vanished meanwhile, as an old backup may.
+		// It ends with 0 if no file vanished during the pull, as those of an old backup
+		// can.
 		pull := []string{"-aH", "--delete", "--exclude=/partial", "--exclude=/trial", "--exclude=/going-*", dir + "/", pulled + "/"}
 		out, err := exec.Command(rsync, pull...).CombinedOutput()
 		for tries := 0; err != nil && strings.Contains(string(out), "vanished") && tries < 5; tries++ {

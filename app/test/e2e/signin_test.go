@@ -32,7 +32,7 @@ func (s *instance) browser() *browser {
 	return &browser{s.t, &client, s.base}
 }
 
-// do sends what a page of the service sends.
+// do sends a request like a page of the service.
 func (b *browser) do(method, path, body string) (status int, text string, header http.Header) {
 	b.t.Helper()
 	r, err := http.NewRequest(method, b.base+path, strings.NewReader(body))
@@ -49,7 +49,7 @@ func (b *browser) do(method, path, body string) (status int, text string, header
 	return response.StatusCode, string(content), response.Header
 }
 
-// follow opens a link that signs in, as the application does.
+// follow opens a sign-in link, like the application.
 func (b *browser) follow(link string) (status int, text string) {
 	b.t.Helper()
 	u, err := url.Parse(link)
@@ -63,7 +63,7 @@ func (b *browser) follow(link string) (status int, text string) {
 	return status, text
 }
 
-// signInLink returns the first link that signs in, "" before it is printed.
+// signInLink returns the first sign-in link, or "" before it is printed.
 func signInLink(out *whole.Log) string {
 	for _, word := range strings.Fields(out.String()) {
 		if strings.Contains(word, "#signin=") {
@@ -85,12 +85,12 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 			ours, theirs := terminalPair(t)
 			defer theirs.Close()
 			c.Stdout = theirs
-			go func() { _, _ = io.Copy(out, ours) }() // ends with an error when the service is gone
+			go func() { _, _ = io.Copy(out, ours) }() // ends with an error when the service exits
 		}
 		must.OK(t, c.Start())
 		stop := sync.OnceFunc(func() {
 			_ = c.Process.Signal(syscall.SIGTERM)
-			_ = c.Wait() // it was told to end
+			_ = c.Wait() // it was stopped by a signal
 		})
 		t.Cleanup(stop)
 		s.eventually("it has started", func() bool { return strings.Contains(out.String(), `"started"`) })
@@ -123,7 +123,7 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 	}
 	out, _ = start(true)
 	if status, text, _ := (&browser{t, b.client, addressOf(t, out)}).do("GET", "/session", ""); status != 401 {
-		t.Errorf("a cookie of another port: %d %s", status, text) // that of the restarted service
+		t.Errorf("a cookie of another port: %d %s", status, text) // the cookie of the restarted service
 	}
 	must.Equal(t, "a service with users prints", signInLink(out), "")
 }
@@ -159,8 +159,9 @@ func TestSessionsOutliveARestart(t *testing.T) {
 	}
 }
 
-// TestTheDemonstrationEndsWithALink opens the finished job with what the demonstration
-// prints. Elsewhere it ends by itself.
+// TestTheDemonstrationEndsWithALink opens the finished job with the link that the
+// demonstration prints. Without --stay, it would end on its own, because it is not on a
+// terminal.
 func TestTheDemonstrationEndsWithALink(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -193,12 +194,12 @@ func TestTheDemonstrationEndsWithALink(t *testing.T) {
 			t.Errorf("after Ctrl-C: %v: %s", err, out)
 		}
 	case <-time.After(patience):
-		t.Error("it goes on after Ctrl-C")
+		t.Error("it continues after Ctrl-C")
 	}
 }
 
-// TestTheApplicationWorksBehindNginxUnderAPath has a proxy that cuts off the beginning of
-// the path, with and without a service that knows its public address.
+// TestTheApplicationWorksBehindNginxUnderAPath has a proxy that removes a path prefix,
+// with and without a service that is configured with its public address.
 func TestTheApplicationWorksBehindNginxUnderAPath(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {

@@ -10,7 +10,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// siteFile is an algorithm that reads what the site has, and runs in a sandbox or not at all.
+// siteFile is an algorithm that reads a file of the site, and runs either in a sandbox or
+// not at all.
 const siteFile = `
 format = 1
 type = "predict"
@@ -55,7 +56,7 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 	}
 	must.OK(t, os.WriteFile(filepath.Join(models, "weights.bin"), []byte("heavy\n"), 0o600))
 	u.do("POST", "/submit-job", `{"jobName":"a","type":"predict","settings":{}}`).detail("body.type")
-	must.Contain(t, "list", s.ok("algorithms", "list"), "no: its programs may only run in a sandbox")
+	must.Contain(t, "list", s.ok("algorithms", "list"), "no: its programs require a sandbox")
 
 	s.setConfig(`"off"`, `"auto"`)
 	s.stop()
@@ -67,7 +68,7 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 	u.completed("b")
 	u.wantResult("b", "weights.bin", "heavy\n")
 	file := filepath.Join(s.dir, "algorithms", "predict.toml")
-	for flag, says := range map[string]string{"--full=false": " and ready on this machine", "--full": "has another SHA-256"} {
+	for flag, says := range map[string]string{"--full=false": " and ready on this machine", "--full": "has the wrong SHA-256"} {
 		must.Contain(t, fmt.Sprintf("check %s", flag), s.ok("algorithms", "check", file, flag), says)
 	}
 	must.Contain(t, "show", s.ok("algorithms", "show", "predict"), "untested: written from")

@@ -27,11 +27,11 @@ const (
 	mostLatency = 2 * time.Second
 )
 
-// TestSoak overloads the server: an upload and a download of 10 GiB, 500 slow
-// clients, bodies of 100 MB and headers of 64 KiB, while another client lists its
-// jobs. MOLRUN_SOAK=10GiB (make soak) sets the size of the file. Without it, the
-// file is small, and latency and memory outside the heap are not checked, since
-// they depend on a busy test machine and on the race detector.
+// TestSoak overloads the server with an upload and a download of 10 GiB, 500 slow
+// clients, bodies of 100 MB and headers of 64 KiB, while another client lists its jobs.
+// MOLRUN_SOAK=10GiB (make soak) sets the size of the file. Without it, the file is small,
+// and latency and memory outside the heap are not checked, since they depend on a busy
+// test machine and on the race detector.
 func TestSoak(t *testing.T) {
 	size, full := soakSize(t)
 	s := startServer(t, serverOptions{})
@@ -110,8 +110,8 @@ func soakOK(t *testing.T, r *http.Request) int64 {
 	return n
 }
 
-// watch samples the server's anonymous memory until the returned function is called,
-// which returns the peak.
+// watch samples the server's anonymous memory until the returned function is called. That
+// function returns the peak.
 func (s *instance) watch() (peak func() int64) {
 	stop, ended := make(chan struct{}), make(chan int64)
 	go func() {
@@ -137,8 +137,8 @@ func (s *instance) watch() (peak func() int64) {
 	return func() int64 { close(stop); return <-ended }
 }
 
-// listMeanwhile lists jobs repeatedly until the returned function is called, which
-// returns the latencies.
+// listMeanwhile lists jobs repeatedly until the returned function is called. That
+// function returns the latencies.
 func (u user) listMeanwhile() (latencies func() []time.Duration) {
 	ctx, stop := context.WithCancel(u.t.Context())
 	ended := make(chan []time.Duration)
@@ -169,11 +169,11 @@ func (u user) listMeanwhile() (latencies func() []time.Duration) {
 	}
 }
 
-// slowClients is the number of clients that send a byte at a time.
+// slowClients is the number of clients that send one byte at a time.
 const slowClients = 500
 
-// overload sends slow and oversized requests until the returned function is called,
-// which returns the number of responses by status, 0 if there was none.
+// overload sends slow and oversized requests until the returned function is called. That
+// function returns the number of responses by status, with 0 for none.
 func (u user) overload() (answers func() map[int]int) {
 	ctx, stop := context.WithCancel(u.t.Context())
 	var wg sync.WaitGroup
@@ -205,8 +205,8 @@ func (u user) overload() (answers func() map[int]int) {
 	return func() map[int]int { stop(); wg.Wait(); return counts }
 }
 
-// refused sends a request that must be refused with one of these statuses or cut
-// off.
+// refused sends a request that must be rejected with one of these statuses or by closing
+// the connection.
 func (u user) refused(ctx context.Context, method, path string, body io.Reader, cookie string, statuses ...int) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, u.base+path, body)
 	if err != nil {
@@ -226,15 +226,15 @@ func (u user) refused(ctx context.Context, method, path string, body io.Reader, 
 	return response.StatusCode, nil
 }
 
-// cut reports whether the server closed the connection, which it may do to such
+// cut reports whether the server closed the connection, which it is allowed to do to such
 // clients.
 func cut(err error) bool {
 	var broken *net.OpError
 	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// sendSlowly sends a request a byte at a time, until the server closes the
-// connection: every other client an endless header, the rest a body.
+// sendSlowly sends a request one byte at a time until the server closes the connection.
+// Every other client sends an endless header, the rest a body.
 func (u user) sendSlowly(ctx context.Context, i int) error {
 	c, err := net.DialTimeout("tcp", strings.TrimPrefix(u.base, "http://"), patience)
 	if err != nil {
@@ -293,5 +293,5 @@ type digits struct{}
 
 func (digits) Read(p []byte) (int, error) { return copy(p, zeroDigits), nil }
 
-// zeroDigits is copied, since the race detector makes single writes slow.
+// zeroDigits is copied in large pieces, since the race detector makes single writes slow.
 var zeroDigits = strings.Repeat("0", 32<<10)

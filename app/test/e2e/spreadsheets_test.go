@@ -8,8 +8,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestSpreadsheetsBecomeJobs submits one table as spreadsheets save it, and one whose files are
-// uploaded with it.
+// TestSpreadsheetsBecomeJobs submits one table as saved by spreadsheet programs, and one
+// whose files are uploaded with it.
 func TestSpreadsheetsBecomeJobs(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
@@ -30,5 +30,5 @@ func TestSpreadsheetsBecomeJobs(t *testing.T) {
 		}
 	}
 	write("two.csv", "sequence;pH\n"+sequence+";1,234\n")
-	p.fails(exitInvalid, `molrun: body.fanOut.each.*: line 2, column "pH": "1,234" may be read as 1.234 or as 1234`, "batch", "sequence-properties", "-i", "two.csv")
+	p.fails(exitInvalid, `molrun: body.fanOut.each.*: line 2, column "pH": "1,234" is ambiguous: it can mean 1.234 or 1234`, "batch", "sequence-properties", "-i", "two.csv")
 }

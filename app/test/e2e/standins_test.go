@@ -12,8 +12,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// siteOfStandIns makes the folders and weights of [site.paths], in which testdata/standins.py
-// stands for each program, and returns a configuration that names them.
+// siteOfStandIns creates the directories and weights of [site.paths], with
+// testdata/standins.py in place of each program, and returns a configuration that names
+// them.
 func siteOfStandIns(t *testing.T) (config string) {
 	t.Helper()
 	root := t.TempDir()
@@ -21,7 +22,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 	paths := ""
 	for _, site := range []struct {
 		name, program string
-		starts        []string // beginning the stand-in, below the folder
+		starts        []string // paths of the stand-in, below the directory
 		files         []string
 		weights       map[string]int64
 	}{
@@ -62,12 +63,12 @@ func siteOfStandIns(t *testing.T) (config string) {
 		}
 		for name, size := range site.weights {
 			put(name, "", 0o644)
-			must.OK(t, os.Truncate(filepath.Join(dir, name), size)) // without blocks
+			must.OK(t, os.Truncate(filepath.Join(dir, name), size)) // sparse
 		}
 		paths += fmt.Sprintf("%s = %q\n", site.name, dir)
 	}
-	// Some programs start the same interpreter for a script of their own or of molrun's, and say by its
-	// packages of which version they are.
+	// Some programs start the same interpreter for their own script or for molrun's, and
+	// show their version by its packages.
 	for name, packages := range map[string][]string{
 		"boltz": {"boltz-2.2.0"}, "chai": {"chai_lab-0.6.1"}, "colabfold": {"colabfold-1.6.2", "openmm-8.2.0", "jax_cuda12_plugin-0.10.2"}, "alphafold3/venv": {"alphafold3-3.0.4", "jax_cuda12_plugin-0.10.2"},
 	} {
@@ -94,8 +95,9 @@ func siteOfStandIns(t *testing.T) (config string) {
 	return config
 }
 
-// withStandIns starts a service on the site of stand-ins, whose folder it returns. The configuration of the
-// options goes on from the one of the site, which ends with [site.paths].
+// withStandIns starts a service on the site of stand-ins, and returns the site's
+// directory. The configuration in the options is appended to the site's, which ends with
+// [site.paths].
 func withStandIns(t *testing.T, o serverOptions) (s *instance, site string) {
 	t.Helper()
 	needNumPy(t)
@@ -108,7 +110,7 @@ func withStandIns(t *testing.T, o serverOptions) (s *instance, site string) {
 	return s, filepath.Dir(config)
 }
 
-// needNumPy skips a test of types whose scripts take the system's NumPy.
+// needNumPy skips a test of types whose scripts use the system's NumPy.
 func needNumPy(t *testing.T) {
 	t.Helper()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
@@ -116,7 +118,7 @@ func needNumPy(t *testing.T) {
 	}
 }
 
-// needRDKit skips a test of types whose scripts take RDKit.
+// needRDKit skips a test of types whose scripts use RDKit.
 func needRDKit(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("/usr/lib/python3/dist-packages/rdkit"); err != nil {
@@ -125,7 +127,8 @@ func needRDKit(t *testing.T) {
 }
 
 // TestTypesThatNeedWeightsRunWithStandIns runs the examples of the untested types: their
-// command lines, inputs, tables and views are as documented, whatever the programs compute.
+// command lines, inputs, tables and views are as documented, whatever the programs
+// compute.
 func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	t.Parallel()
 	needNumPy(t)
@@ -136,8 +139,8 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	}
 }
 
-// TestBindCraftKeepsDesignsWhenTimeIsUp resumes an attempt that has accepted a design, with
-// a program that never ends.
+// TestBindCraftKeepsDesignsWhenTimeIsUp resumes an attempt that has accepted a design,
+// with a program that never ends.
 func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
@@ -150,23 +153,23 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	if said, err := design.CombinedOutput(); err != nil || !strings.Contains(string(said), "1 of 2 designs were accepted") {
 		t.Fatalf("%v: %s", err, said)
 	}
-	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up"}`)
-	// The table has the design, whose figures were not written.
+	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time limit was reached"}`)
+	// The table has the design, whose metrics were not written.
 	said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/table.py", out).CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "no metrics of binder_1, which comes last") {
+	if err != nil || !strings.Contains(string(said), "no metrics for binder_1, which is listed last") {
 		t.Errorf("%v: %s", err, said)
 	}
-	must.Equal(t, "metrics with the table", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time was up", "designs": 1}`)
+	must.Equal(t, "metrics with the table", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time limit was reached", "designs": 1}`)
 	must.OK(t, os.RemoveAll(filepath.Join(out, "Accepted")))
 	design = exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/design.py", out, "2", script)
 	design.Env = []string{"MOLRUN_SECONDS=1"}
-	if said, err := design.CombinedOutput(); err == nil || !strings.Contains(string(said), "No design was accepted in the job's time") {
+	if said, err := design.CombinedOutput(); err == nil || !strings.Contains(string(said), "No design was accepted within the job's time limit") {
 		t.Errorf("%v: %s", err, said)
 	}
 }
 
-// designSites adds the environments and weights of the types that design proteins, or fold those that others
-// designed.
+// designSites adds the environments and weights of the types that design proteins, or
+// fold designed ones.
 func designSites(t *testing.T, root string) {
 	t.Helper()
 	put := func(name, text string) {
@@ -175,7 +178,7 @@ func designSites(t *testing.T, root string) {
 		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must.OK(t, os.WriteFile(path, []byte(text), 0o755))
 	}
-	// A Python is the system's one with modules that stand for those of its environment.
+	// Each Python is the system's, with modules in place of those of its environment.
 	for python, modules := range map[string][]string{
 		"esmfold/bin/python":          {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
 		"proteinmpnn/venv/bin/python": {"protein_mpnn_utils.py"},
@@ -245,11 +248,11 @@ func designSites(t *testing.T, root string) {
 		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D-contact-regression.pt": 6759,
 	} {
 		put(file, "")
-		must.OK(t, os.Truncate(filepath.Join(root, file), size)) // without blocks
+		must.OK(t, os.Truncate(filepath.Join(root, file), size)) // sparse
 	}
 }
 
-// secondChain returns the atoms of a PDB file as those of a chain B, 100 Å apart.
+// secondChain returns the atoms of a PDB file as chain B, 100 Å away.
 func secondChain(t *testing.T, pdb string) string {
 	t.Helper()
 	var b strings.Builder
@@ -263,8 +266,9 @@ func secondChain(t *testing.T, pdb string) string {
 	return b.String()
 }
 
-// TestDesignTypesDoWhatTheyAreAsked runs the types that design proteins, or fold those that others designed,
-// with inputs of which their programs would make another result than was asked for.
+// TestDesignTypesDoWhatTheyAreAsked runs the types that design proteins, or fold designed
+// ones, with inputs for which their programs would return a different result from the one
+// requested.
 func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	t.Parallel()
 	must.InstalledFile(t, "/usr/bin/python3", "python3")
@@ -276,7 +280,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	type wanted struct {
 		typ, settings string
-		fails         string         // words of the message
+		fails         string         // part of the message
 		metrics       map[string]any // of the result
 		file, lines   string         // of the result
 	}
@@ -309,7 +313,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		"esm-one-of-two": {
 			typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("b.fasta", ">a\nMKVLAAGIVG\n>b\n"+long+"\n") + `"}`,
 			metrics: map[string]any{"structures": 1.0, "missing": 1.0},
-			file:    "structures.csv", lines: "b,120,,,0,b,,no structure: the GPU's memory did not suffice\n",
+			file:    "structures.csv", lines: "b,120,,,0,b,,no structure: not enough GPU memory\n",
 		},
 		"esm-none": {typ: "esmfold", settings: `{"batch":7,"sequences":"` + u.upload("c.fasta", ">b\n"+long+"\n") + `"}`, fails: "The GPU ran out of memory"},
 	}
@@ -334,7 +338,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			typ: "ligandmpnn", settings: `{"structure":"` + complexed + `","sequences":1,"redesign":"A76-82","bias":"W=0.5","keep_context":true}`,
 			metrics: map[string]any{"designs": 1.0, "designed_residues": 7.0, "confidence": 0.49, "ligand_confidence": 0.4}, file: "designs.fasta", lines: "TDYGILQWWWWWWWNDGRTPG",
 		},
-		"lig-far": { // the program's own figure is 1 there
+		"lig-far": { // the program's own value is 1 there
 			typ: "ligandmpnn", settings: `{"structure":"` + complexed + `","sequences":1,"redesign":"A19-22"}`,
 			metrics: map[string]any{"ligand_confidence": nil, "ligand_residues": nil}, file: "designs.csv", lines: "1,0.49,,0.45,GGGGRCEL",
 		},
@@ -343,10 +347,10 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			metrics: map[string]any{"designs": 2.0, "ligand_confidence": nil}, file: "designs.fasta", lines: ">design_1_A confidence=0.49\nKVFGRCELAAGGGG",
 		},
 		"lig-other-chain": {typ: "ligandmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
-		"ab-long": { // with a constant domain, and a line break that the program's reader would stop at
+		"ab-long": { // with a constant domain, and a line break at which the program's reader would stop
 			typ: "immunebuilder", settings: `{"heavy":"` + heavy[:60] + `\n` + strings.ToLower(heavy[60:]) + `ASTKGPSV","light":"` + heavy + `"}`,
 			metrics: map[string]any{"program": "ABodyBuilder2", "residues": 240.0, "left_out": 8.0, "error_A": 0.417, "loop_error_A": 1.5},
-			file:    "chains.csv", lines: "H,128,120,0.417,only the variable domain is built\nL,120,120,0.417,\n",
+			file:    "chains.csv", lines: "H,128,120,0.417,only the variable domain was built\nL,120,120,0.417,\n",
 		},
 		"nanobody": {
 			typ: "immunebuilder", settings: `{"heavy":"` + heavy + `","numbering":"raw"}`,
@@ -356,7 +360,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			typ: "immunebuilder", settings: `{"alpha":"` + heavy + `","beta":"` + heavy + `"}`,
 			metrics: map[string]any{"program": "TCRBuilder2", "residues": 240.0}, file: "residues.csv", lines: "residue,chain,number,name,error_A\n1,B,1,GLU,0.25\n",
 		},
-		"no-receptor": {typ: "immunebuilder", settings: `{"heavy":"` + strings.Repeat("G", 100) + `"}`, fails: "The sequence given as chain H is not recognised"},
+		"no-receptor": {typ: "immunebuilder", settings: `{"heavy":"` + strings.Repeat("G", 100) + `"}`, fails: "The sequence given as chain H is not recognized"},
 		"rfd-length": {
 			typ: "rfdiffusion", settings: `{"contigs":"100","designs":2,"seed":7,"symmetry":"C2","potential":"contacts"}`,
 			metrics: map[string]any{"designs": 2.0, "mean_length": 100.0}, file: "designs.csv", lines: "design_7,100,100,100,2,",
@@ -377,11 +381,11 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"129","partial":20,"noise":0.5,"designs":1}`,
 			file: "design_0.trb", lines: "Base_ckpt.pt",
 		},
-		"rfd-no-residue": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A1-40/0 50"}`, fails: "The structure has no residue A1, which the contigs name."},
+		"rfd-no-residue": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A1-40/0 50"}`, fails: "The contigs name residue A1, which the structure does not have."},
 		"rfd-no-weights": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50","weights":"beta_binders"}`, fails: "The weights Complex_beta_ckpt.pt are not installed"},
 		"bind-all": { // the second has the higher pLDDT, the first the better ipTM
 			typ: "bindcraft", settings: `{"target":"` + target + `","designs":2,"hotspots":"A35-37,53","protocol":"peptide","filters":"peptide","redesign_interface":true}`,
-			metrics: map[string]any{"designs": 2.0, "iptm": 0.8, "plddt": 81.0, "dG": -41.5, "ended": "as many as asked for"},
+			metrics: map[string]any{"designs": 2.0, "iptm": 0.8, "plddt": 81.0, "dG": -41.5, "ended": "all requested designs were accepted"},
 			file:    "designs.csv", lines: "1,binder_l80_s1_mpnn1,80,0.80,0.81,0.2,-41.5,,,,,MKV,Accepted/binder_l80_s1_mpnn1_model1.pdb\n2,binder_l80_s1_mpnn2,80,0.75,0.82,",
 		},
 		"bind-gives-up":       {typ: "bindcraft", settings: `{"target":"` + target + `","designs":3,"shortest":22}`, metrics: map[string]any{"designs": 1.0, "iptm": 0.8, "ended": "too few attempts succeeded"}},
@@ -409,7 +413,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		typ := map[string]string{"structure": "rfdiffusion", "candidates": "proteinmpnn"}[setting]
 		u.do("POST", "/submit-job", `{"jobName":"refused","type":"`+typ+`","settings":`+settings+`}`).want(422).detail("body.settings." + setting)
 	}
-	// Without a GPU, no program begins.
+	// Without a GPU, no program starts.
 	without := map[string]wanted{}
 	for site, like := range map[string]string{"esmfold": "esm-names", "proteinmpnn": "mpnn-redesign", "rfdiffusion_env": "rfd-length"} {
 		must.Write(t, filepath.Join(filepath.Dir(config), site, "modules", "gpu-error"), "Found no NVIDIA driver on your system.")
@@ -428,7 +432,8 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	}
 }
 
-// TestGNINARanksLigandsByItsNetworks needs RDKit and Open Babel, which prepare what the stand-in docks.
+// TestGNINARanksLigandsByItsNetworks needs RDKit and Open Babel, which prepare the
+// ligands that the stand-in docks.
 func TestGNINARanksLigandsByItsNetworks(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "obabel")
@@ -460,7 +465,7 @@ func TestGNINARanksLigandsByItsNetworks(t *testing.T) {
 	must.Equal(t, "version", u.job("table").ProgramVersion, "1.3.2")
 }
 
-// comparer stands for the type openstructure, whose program is large.
+// comparer replaces the type openstructure, whose program is large.
 const comparer = `format = 1
 type = "openstructure"
 version = "stand-in"

@@ -26,7 +26,7 @@ func (u user) halfPut() net.Conn {
 	return conn
 }
 
-// receives reports whether an upload is on its way.
+// receives reports whether an upload is in progress.
 func (s *instance) receives() bool {
 	found, err := filepath.Glob(filepath.Join(s.data(), "uploads", "tmp", "*"))
 	must.OK(s.t, err)
@@ -49,7 +49,7 @@ func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	s.eventually("interrupted uploads are removed", func() bool { return !s.receives() })
 }
 
-// notified returns the messages that come to an address of systemd.
+// notified returns the messages sent to a systemd notification socket.
 func notified(t *testing.T, address string) <-chan string {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
@@ -74,7 +74,7 @@ func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 	address := fmt.Sprintf("@molrun-e2e-%d", os.Getpid())
 	messages := notified(t, address)
 	if _, errs, code := unstarted(t, "listen = \"256.0.0.1:1\"\n", "NOTIFY_SOCKET="+address).run("serve"); code == 0 || len(messages) > 0 {
-		t.Fatalf("a service that cannot start tells of %d things: %s", len(messages), errs)
+		t.Fatalf("a service that cannot start sends %d messages: %s", len(messages), errs)
 	}
 	s := startServer(t, serverOptions{env: []string{"NOTIFY_SOCKET=" + address, "WATCHDOG_USEC=60000"}})
 	next := func() string {
@@ -82,7 +82,7 @@ func TestSystemdIsNotifiedOfReadinessLivenessAndStop(t *testing.T) {
 		case got := <-messages:
 			return got
 		case <-time.After(patience):
-			t.Fatal("systemd hears nothing")
+			t.Fatal("systemd receives no notification")
 			return ""
 		}
 	}
@@ -114,7 +114,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 	must.OK(t, os.MkdirAll(s.data(), 0o700))
 	for _, kind := range []struct {
 		flags   []string
-		exposed string // at most, in tenths
+		exposed string // maximum exposure, in tenths
 	}{{nil, "35"}, {[]string{"--podman"}, "65"}} {
 		unit := s.ok(append([]string{"systemd-unit", "--data", s.data()}, kind.flags...)...)
 		file := filepath.Join(t.TempDir(), "molrun.service")

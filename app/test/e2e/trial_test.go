@@ -16,7 +16,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// triedFile is an algorithm whose script is its example.
+// triedFile is an algorithm file with an example that runs the given script.
 const triedFile = `format = 1
 type = "%s"
 version = "1"
@@ -105,17 +105,17 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 		"not found: never, 0 of 2 views, nothing in rows fold\n",
 		"the view fold can't show x.pdb: it has no atoms",
 		"the result has no energy.txt", "the metric energy absent [-2, -1]",
-		"The program ended, but left no The energy (energy.txt).",
+		"The program finished, but did not create The energy (energy.txt).",
 		"    | the end is near\n", "not ready  the program no-such-program",
 		"1 passed, 4 failed, 1 not ready\n")
 	says(run(exitFailed, good, far), "1 passed, 0 failed, 1 not ready")
 	says(run(exitUntested, far), "0 passed, 0 failed, 1 not ready")
-	says(run(exitFailed, "--limit", "2s", slow), "FAILED", "it did not end in time")
-	says(run(exitMissing, "nowhere"), "neither an algorithm nor a file")
+	says(run(exitFailed, "--limit", "2s", slow), "FAILED", "it did not finish in time")
+	says(run(exitMissing, "nowhere"), "there is no algorithm or file named")
 	says(run(exitUsage), "requires types, files or folders, or --all")
 	says(run(exitUsage, "--all", good), "requires types, files or folders, or --all")
 	must.OK(t, os.WriteFile(far, []byte("format = 1\n"), 0o600))
-	says(run(exitInvalid, far), "far.toml:1: ", " mistakes")
+	says(run(exitInvalid, far), "far.toml:1: ", " errors")
 
 	var outcomes []trial.Outcome
 	kept := filepath.Join(dir, "kept")
@@ -128,7 +128,7 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 	}
 }
 
-// An interrupted test cancels what it runs and leaves nothing.
+// An interrupted test run cancels its job and leaves nothing.
 func TestInterruptedTestOfAnExampleLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir, temp := t.TempDir(), t.TempDir()
@@ -153,6 +153,6 @@ func TestInterruptedTestOfAnExampleLeavesNothing(t *testing.T) {
 		t.Errorf("left in the temporary directory: %v, %v", left, err)
 	}
 	if left := s.processes(temp); len(left) > 0 {
-		t.Errorf("processes are left: %v", left)
+		t.Errorf("processes still running: %v", left)
 	}
 }

@@ -21,15 +21,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// How much of the trials of all algorithms with bad inputs and hostile texts is run.
-// `make algorithms` runs all.
+// How many of the tests of all algorithms with bad inputs and hostile texts run. `make
+// algorithms` runs all.
 var (
-	trialRuns = flag.Int("trials", 16, "jobs that a test of bad inputs or hostile texts runs; 0: all")
-	trialSeed = flag.Uint64("trialseed", 1, "of the choice of these jobs")
-	trialType = flag.String("trialtypes", "", "types that are tried, separated by commas; none: all")
+	trialRuns = flag.Int("trials", 16, "number of jobs that a test of bad inputs or hostile texts runs; 0 means all")
+	trialSeed = flag.Uint64("trialseed", 1, "seed for choosing these jobs")
+	trialType = flag.String("trialtypes", "", "comma-separated types to test; empty means all")
 )
 
-// trialSeconds is the run time that such a job may take: one that takes longer hangs.
+// trialSeconds is the maximum run time of such a job: one that takes longer hangs.
 const trialSeconds = 600
 
 // everyType returns the algorithms that come with molrun.
@@ -45,14 +45,14 @@ func everyType(t *testing.T) []*algorithm.File {
 	return all
 }
 
-// trials submits changed examples of all algorithms to a server.
+// trials submits modified examples of all algorithms to a server.
 type trials struct {
 	t      *testing.T
 	u      user
 	tester trial.Tester
-	types  []*algorithm.File // that are ready
+	types  []*algorithm.File // those that are ready
 	random *rand.Rand
-	files  map[string]string // references of uploads by their name
+	files  map[string]string // references of uploads by file name
 }
 
 func newTrials(t *testing.T, sandbox string) *trials {
@@ -79,7 +79,7 @@ func newTrials(t *testing.T, sandbox string) *trials {
 	return b
 }
 
-// example returns the settings of an algorithm's example, its files uploaded.
+// example returns the settings of an algorithm's example, with its files uploaded.
 func (b *trials) example(a *algorithm.File) map[string]any {
 	b.t.Helper()
 	text, err := b.tester.Settings(b.t.Context(), a)
@@ -103,21 +103,21 @@ func (b *trials) file(name string, text func() []byte) string {
 	return b.files[name]
 }
 
-// attempted is a submission of a changed example.
-type attempted struct {
+// trialCase is a submission of a modified example.
+type trialCase struct {
 	algorithm *algorithm.File
-	name      string // what has changed
+	name      string // what was changed
 	settings  map[string]any
-	seconds   int64 // that it may run, and end by that; 0: trialSeconds, and it hangs if it takes longer
+	seconds   int64 // run time at which it is allowed to end; 0 means trialSeconds, beyond which it hangs
 	wanted    *badRow
-	harmless  bool   // a form that may become a result: that of the example
-	job       string // "": it was not submitted
-	refusal   string // the answer to a validation
+	harmless  bool   // a form that can produce a result: that of the example
+	job       string // "" means that it was not submitted
+	refusal   string // the response to a validation
 }
 
-func (c *attempted) String() string { return c.algorithm.Type + ": " + c.name }
+func (c *trialCase) String() string { return c.algorithm.Type + ": " + c.name }
 
-// changed returns settings with one value replaced, as often in a list as it is there.
+// changed returns settings with one value replaced, in a list its first item.
 func changed(p *algorithm.Parameter, settings map[string]any, value any) map[string]any {
 	out := maps.Clone(settings)
 	if list, ok := out[p.Name].([]any); ok || isList(p) {
@@ -134,9 +134,9 @@ func isList(p *algorithm.Parameter) bool {
 	return json.Unmarshal(p.Schema, &schema) == nil && schema.Type == "array"
 }
 
-// refused validates a submission and reports whether it is refused, with a place and a
-// sentence for each fault.
-func (b *trials) refused(c *attempted) bool {
+// refused validates a submission and reports whether it is rejected, with a place and a
+// sentence for each error.
+func (b *trials) refused(c *trialCase) bool {
 	b.t.Helper()
 	body, err := json.Marshal(map[string]any{"jobName": "x", "type": c.algorithm.Type, "version": c.algorithm.Version, "settings": c.settings})
 	must.OK(b.t, err)
@@ -148,7 +148,7 @@ func (b *trials) refused(c *attempted) bool {
 			Msg string
 		}
 	}
-	if answer.status == 422 { // no JSON that anyone takes
+	if answer.status == 422 { // the request itself is invalid
 		c.refusal = string(answer.body)
 		answer.detail()
 		return true
@@ -166,22 +166,22 @@ func (b *trials) refused(c *attempted) bool {
 	return true
 }
 
-// perType is how many jobs of one type a choice has at most, as some take long.
+// perType is the maximum number of jobs of one type in a sample, as some take long.
 const perType = 2
 
-// sample returns some of the cases, of as many types as there are, or all.
-func (b *trials) sample(all []*attempted) []*attempted {
+// sample returns some of the cases, of as many types as possible, or all.
+func (b *trials) sample(all []*trialCase) []*trialCase {
 	if *trialRuns == 0 {
 		return all
 	}
 	b.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	of := map[string]int{}
-	some := slices.DeleteFunc(all, func(c *attempted) bool { of[c.algorithm.Type]++; return of[c.algorithm.Type] > perType })
+	some := slices.DeleteFunc(all, func(c *trialCase) bool { of[c.algorithm.Type]++; return of[c.algorithm.Type] > perType })
 	return some[:min(len(some), *trialRuns)]
 }
 
-// run submits cases and calls check for each that has ended.
-func (b *trials) run(all []*attempted, check func(*attempted, record)) {
+// run submits cases and calls check for each one that has ended.
+func (b *trials) run(all []*trialCase, check func(*trialCase, record)) {
 	b.t.Helper()
 	for i, c := range all {
 		c.job = fmt.Sprintf("%s-%d", c.algorithm.Type, i)

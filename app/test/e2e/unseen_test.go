@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// opensFile is an algorithm that opens what it is told to open, such as a setting of a
-// service, which programs do not see.
+// opensFile is an algorithm that opens a file named by its settings, such as a
+// configuration of a service, which is not visible to programs.
 const opensFile = `format = 1
 type = "opens"
 version = "1"
@@ -24,8 +24,8 @@ read = ["/var/lib"]
 settings = { path = "/etc/pam.d/other" }
 `
 
-// TestMissingFileMayBeUnseen compares what users are told of a file that is there with what
-// they are told of one that is not: the same.
+// TestMissingFileMayBeUnseen: users get the same message for a hidden file as for a
+// missing one.
 func TestMissingFileMayBeUnseen(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -33,7 +33,7 @@ func TestMissingFileMayBeUnseen(t *testing.T) {
 		t.Skip("this machine has no sandbox")
 	}
 	u := s.user("lab", "ann@lab.example")
-	const hint = " Programs see only the job's files and what their algorithm file lists: if PATH is yours, upload it and name it in a setting; an administrator can list it under [sandbox]."
+	const hint = " Programs can access only the job's files and the paths listed in their algorithm file: if PATH is yours, upload it and name it in a setting; an administrator can list it under [sandbox]."
 	said := func(name, path string) string {
 		u.submit(name, "opens", `{"path":"`+path+`"}`)
 		r := u.finished(name)

@@ -9,8 +9,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestUsageCountsEachAttemptOnce kills the service while a process runs that ends meanwhile, and
-// compares what is told over HTTP, by the command and offline. Package usage tests how it is counted.
+// TestUsageCountsEachAttemptOnce kills the service while a process runs, which ends
+// before the restart, and compares the usage reported over HTTP, by the command and
+// offline. Package usage tests the counting itself.
 func TestUsageCountsEachAttemptOnce(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, noSandbox)

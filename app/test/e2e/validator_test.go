@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// curiousFile has a validator that reports what it could do, as one letter each.
+// curiousFile has a validator that reports what it was able to do, as one letter each.
 const curiousFile = `
 format = 1
 type = "curious"
@@ -58,5 +58,5 @@ func TestValidatorsRunInASandbox(t *testing.T) {
 	if want := []string{"body.settings.input: did I G H"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q: only its own input, directory and [sandbox] read", got, want)
 	}
-	s.eventually("the validator's processes are gone", func() bool { return s.alive("sleep\x007787") == 0 })
+	s.eventually("the validator's processes have exited", func() bool { return s.alive("sleep\x007787") == 0 })
 }

@@ -23,7 +23,7 @@ type Coexistence struct {
 //go:embed reference_coexistence.csv
 var coexistence string
 
-// Coexistences returns all rows.
+// Coexistences returns all rows of reference_coexistence.csv.
 func Coexistences(t testing.TB) []Coexistence {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(coexistence)).ReadAll()

@@ -9,13 +9,13 @@ import (
 	"molrun/app/test/must"
 )
 
-// DCD is the content of a file as it is read independently of the writer.
+// DCD is the content of a DCD file, read independently of the writer.
 type DCD struct {
 	Words  [20]uint32
 	Titles []string
 	Beads  int
 	Frames [][3][]float32
-	Cells  [][6]float64 // edges in Å and cosines, where the file has them
+	Cells  [][6]float64 // edges in Å and cosines, if present in the file
 }
 
 // ReadDCD reads the records of a file and checks their lengths.

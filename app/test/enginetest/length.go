@@ -1,5 +1,5 @@
-// Package enginetest is shared by the tests of the engine and of its physics: how
-// much they compute, and the published proteins that they compare with.
+// Package enginetest is shared by the tests of the engine and of its physics: how much
+// they compute, and the published proteins they compare with.
 package enginetest
 
 import (
@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// Physics reports whether tests of the physics run at length, for half an hour
-// instead of seconds: if CGIDP_PHYSICS is set, as .ci/physics does.
+// Physics reports whether the physics tests run at full length, for half an hour instead
+// of seconds. CGIDP_PHYSICS enables that, as .ci/physics does.
 func Physics() bool { return os.Getenv("CGIDP_PHYSICS") != "" }
 
-// Length returns how much a test computes: with the race detector, usually, and
-// when the physics is tested at length.
+// Length returns how much a test computes: with the race detector, usually, or at full
+// length.
 func Length(race, usual, long int) int {
 	switch {
 	case RaceDetector:
@@ -24,7 +24,7 @@ func Length(race, usual, long int) int {
 	return usual
 }
 
-// UnlessPhysics widens a tolerance for the short version of a test.
+// UnlessPhysics returns the wider tolerance for the short version of a test.
 func UnlessPhysics(wide, tolerance float64) float64 {
 	if Physics() && !RaceDetector {
 		return tolerance
@@ -32,7 +32,7 @@ func UnlessPhysics(wide, tolerance float64) float64 {
 	return wide
 }
 
-// Near fails the test unless got is want within a tolerance.
+// Near fails the test unless got equals want within a tolerance.
 func Near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {

@@ -2,7 +2,7 @@ package enginetest
 
 import "math"
 
-// Pair is the interaction of two beads by the formulas of the model.
+// Pair computes the interaction of two beads from the formulas of the model.
 type Pair struct {
 	Sigma, Lambda   float64 // nm; 1
 	Strength, Kappa float64 // kJ/mol nm of two charges; 1/Debye length, 1/nm
@@ -10,7 +10,7 @@ type Pair struct {
 
 const epsilon = 0.8368 // kJ/mol
 
-// Minimum is the distance of the minimum of the Lennard-Jones potential.
+// Minimum returns the distance at the minimum of the Lennard-Jones potential.
 func (p Pair) Minimum() float64 { return math.Pow(2, 1.0/6) * p.Sigma }
 
 func (p Pair) lennardJones(r float64) (energy, force float64) {
@@ -18,8 +18,8 @@ func (p Pair) lennardJones(r float64) (energy, force float64) {
 	return 4 * epsilon * (s6*s6 - s6), 24 * epsilon * (2*s6*s6 - s6) / r
 }
 
-// Stick is the Ashbaugh-Hatch energy and force, positive if the beads repel each other.
-func (p Pair) Stick(r float64) (energy, force float64) {
+// AshbaughHatch returns the Ashbaugh–Hatch energy and force. A positive force is repulsive.
+func (p Pair) AshbaughHatch(r float64) (energy, force float64) {
 	if r >= 2 {
 		return 0, 0
 	}
@@ -31,8 +31,8 @@ func (p Pair) Stick(r float64) (energy, force float64) {
 	return p.Lambda * (energy - end), p.Lambda * force
 }
 
-// Screen is the same for Debye-Hückel.
-func (p Pair) Screen(r float64) (energy, force float64) {
+// DebyeHuckel returns the Debye–Hückel energy and force.
+func (p Pair) DebyeHuckel(r float64) (energy, force float64) {
 	if r >= 4 || p.Strength == 0 {
 		return 0, 0
 	}

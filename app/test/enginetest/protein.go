@@ -16,7 +16,7 @@ type Protein struct {
 	Temperature   float64 // K
 	PH            float64
 	IonicStrength float64 // mol/L
-	Rg, RgError   float64 // published CALVADOS 2 value, nm; 0 if there is none
+	Rg, RgError   float64 // published CALVADOS 2 value, nm; 0 if unpublished
 }
 
 //go:embed reference_rg.csv
@@ -43,7 +43,7 @@ func ReferenceProtein(t testing.TB, name string) Protein {
 	return Protein{}
 }
 
-// Parse reads a number of a table; an empty field is 0.
+// Parse parses a number of a table; an empty field is 0.
 func Parse(t testing.TB, text string) float64 {
 	t.Helper()
 	if text == "" {

@@ -13,14 +13,14 @@ import (
 	"molrun/app/test/must"
 )
 
-// ReadJSON returns the content of a file.
+// ReadJSON returns the decoded content of a JSON file.
 func ReadJSON[T any](t testing.TB, path ...string) (content T) {
 	t.Helper()
 	must.OK(t, json.Unmarshal(Read(t, path...), &content))
 	return content
 }
 
-// ReadCSV returns the rows of a file.
+// ReadCSV returns the rows of a CSV file.
 func ReadCSV(t testing.TB, path ...string) [][]string {
 	t.Helper()
 	rows, err := csv.NewReader(bytes.NewReader(Read(t, path...))).ReadAll()
@@ -38,7 +38,8 @@ func Read(t testing.TB, path ...string) []byte {
 
 var timing = regexp.MustCompile(`(?s)"(steps_per_second|ns_per_day|wall_s|cores)": [0-9.e+]+|"performance": \{[^}]*\}`)
 
-// Files returns all results below a folder, without numbers that depend on time and cores.
+// Files returns all results below a directory, without numbers that depend on time and
+// cores.
 func Files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -18,18 +18,19 @@ import (
 	"molrun/app/test/must"
 )
 
-// Engine is one whose runs can be interrupted and go on. Its methods are the tests that all
-// of them pass.
+// Engine is an engine whose runs can be interrupted and resumed. Its methods are the
+// tests that every such engine passes.
 type Engine struct {
-	// Run computes settings and saves after each interval.
+	// Run runs a simulation with settings and saves a checkpoint at each interval.
 	Run func(ctx context.Context, settings, dir string, log io.Writer, saveEvery time.Duration) error
-	// Stop computes a number of bursts of steps of what is left, and only then saves.
+	// Stop resumes or starts the simulation, computes the given number of bursts of
+	// steps, and only then saves.
 	Stop func(t testing.TB, settings, dir string, bursts int)
-	// Folder is that of the first checkpoint below the one of the run.
+	// Folder is the directory of the first checkpoint, relative to the run's directory.
 	Folder string
 }
 
-// Names of checkpoints.
+// File names of checkpoints.
 const (
 	CheckpointFile    = "checkpoint.bin"
 	OldCheckpointFile = "checkpoint.old.bin"
@@ -41,34 +42,36 @@ const (
 	rarely           = 24 * time.Hour
 )
 
-// Main turns the test binary into a simulation, to be killed from outside, if [Engine.Process]
-// started it.
+// Main runs the test binary as a simulation, to be killed from outside, if it was started
+// by [Engine.Process].
 func (e Engine) Main(m *testing.M) {
 	dir := os.Getenv(dirVariable)
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	saveEvery := time.Duration(Length(200, 20, 20)) * time.Millisecond // a save takes longer with the race detector
+	saveEvery := time.Duration(Length(200, 20, 20)) * time.Millisecond // saving takes longer with the race detector
 	if err := e.Run(context.Background(), os.Getenv(settingsVariable), dir, os.Stdout, saveEvery); err != nil {
 		panic(err)
 	}
 }
 
-// Process is a run by itself.
+// Process returns the command of a run in its own process.
 func (e Engine) Process(ctx context.Context, settings, dir string) *exec.Cmd {
 	c := exec.CommandContext(ctx, os.Args[0])
 	c.Env = append(os.Environ(), dirVariable+"="+dir, settingsVariable+"="+settings)
 	return c
 }
 
-// Simulate runs settings and returns the folder of results and the log.
+// Simulate runs a simulation with settings and returns the directory of results and the
+// log.
 func (e Engine) Simulate(t testing.TB, settings string) (dir, log string) {
 	t.Helper()
 	dir = t.TempDir()
 	return dir, e.Finish(t, settings, dir)
 }
 
-// Finish runs settings to the end, on from a checkpoint if there is one, and returns the log.
+// Finish runs a simulation to the end, from a checkpoint if there is one, and returns the
+// log.
 func (e Engine) Finish(t testing.TB, settings, dir string) (log string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -78,7 +81,8 @@ func (e Engine) Finish(t testing.TB, settings, dir string) (log string) {
 	return b.String()
 }
 
-// StopAfter is a context that ends after a number of calls of Err, one for each burst of steps.
+// StopAfter is a context that is canceled after a number of calls of Err, one for each
+// burst of steps.
 type StopAfter struct {
 	context.Context
 	Bursts int
@@ -92,8 +96,8 @@ func (s *StopAfter) Err() error {
 	return s.Context.Err()
 }
 
-// ResumesAfterKills kills a run at any times, with one core or two. It ends with the same
-// files as one that is not killed.
+// ResumesAfterKills kills a run at random times, with one or two cores. The run ends with
+// the same files as one that is not killed.
 func (e Engine) ResumesAfterKills(t *testing.T, settings func(cores int) string, kills int) {
 	t.Helper()
 	began := time.Now()
@@ -102,18 +106,18 @@ func (e Engine) ResumesAfterKills(t *testing.T, settings func(cores int) string,
 	dir := t.TempDir()
 	killed, resumed := 0, 0
 	for ended := false; !ended; {
-		// A kill may come when the checkpoint is gone, just before the end.
+		// A kill can come after the checkpoint is deleted, just before the end.
 		kill := killed < kills || resumed == 0 && killed < kills+10
-		var delay time.Duration // none at first, so that a run that became faster has not ended
+		var delay time.Duration // no delay at first, so that a run that became faster has not ended
 		if killed > 0 {
 			delay = rand.N(longest)
 		}
 		var log string
 		ended, log = e.untilKilled(t, settings(1+killed%2), dir, kill, delay)
-		if strings.Contains(log, "cannot be used") {
+		if strings.Contains(log, "cannot use") {
 			t.Errorf("after %d kills:\n%s", killed, log)
 		}
-		resumed += strings.Count(log, "goes on from")
+		resumed += strings.Count(log, "resumes from")
 		if !ended {
 			killed++
 		}
@@ -126,8 +130,8 @@ func (e Engine) ResumesAfterKills(t *testing.T, settings func(cores int) string,
 	}
 }
 
-// untilKilled is one run in its own process, which can be killed some time after its first
-// checkpoint. It reports whether the run came to its end.
+// untilKilled starts a run in its own process, and kills it some time after its first
+// checkpoint if kill is set. It reports whether the run finished.
 func (e Engine) untilKilled(t *testing.T, settings, dir string, kill bool, delay time.Duration) (ended bool, log string) {
 	t.Helper()
 	c := e.Process(t.Context(), settings, dir)
@@ -155,8 +159,8 @@ func (e Engine) untilKilled(t *testing.T, settings, dir string, kill bool, delay
 	}
 }
 
-// ResumesAfterStops stops runs after some bursts of steps, again and again. They end with the
-// same files as one that is not stopped.
+// ResumesAfterStops repeatedly stops runs after some bursts of steps. They end with the
+// same files as a run that is not stopped.
 func (e Engine) ResumesAfterStops(t *testing.T, settings func(cores int) string, cases ...[]int) {
 	t.Helper()
 	whole, _ := e.Simulate(t, settings(1))
@@ -165,7 +169,7 @@ func (e Engine) ResumesAfterStops(t *testing.T, settings func(cores int) string,
 		for _, bursts := range stops {
 			e.Stop(t, settings(2), dir, bursts)
 		}
-		if log := e.Finish(t, settings(1), dir); !strings.Contains(log, "goes on from checkpoint.bin") {
+		if log := e.Finish(t, settings(1), dir); !strings.Contains(log, "resumes from checkpoint.bin") {
 			t.Errorf("stops %v:\n%s", stops, log)
 		}
 		if diff := cmp.Diff(Files(t, whole), Files(t, dir)); diff != "" {
@@ -174,17 +178,17 @@ func (e Engine) ResumesAfterStops(t *testing.T, settings func(cores int) string,
 	}
 }
 
-// Damage is what may have happened to the folder of a run that was stopped twice.
+// Damage is done to the directory of a run that was stopped twice.
 type Damage struct {
 	Name string
 	Do   func(t *testing.T, folder string)
-	Log  string // part of what the next run says
+	Log  string // part of the next run's log
 }
 
-// Undamaged leaves all as it is.
+// Undamaged changes nothing.
 func Undamaged(*testing.T, string) {}
 
-// Spoil changes the content of files.
+// Spoil returns a function that changes the content of files.
 func Spoil(change func([]byte) []byte, names ...string) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
 		for _, name := range names {
@@ -194,23 +198,23 @@ func Spoil(change func([]byte) []byte, names ...string) func(t *testing.T, folde
 	}
 }
 
-// Flip changes a bit in the middle.
+// Flip flips a bit in the middle.
 func Flip(content []byte) []byte {
 	content[len(content)/2] ^= 1
 	return content
 }
 
-// CutTo returns what keeps the first bytes.
+// CutTo returns a function that keeps the first n bytes.
 func CutTo(n int) func([]byte) []byte { return func(content []byte) []byte { return content[:n] } }
 
-// Removed removes a file.
+// Removed returns a function that removes a file.
 func Removed(name string) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) { must.OK(t, os.Remove(filepath.Join(folder, name))) }
 }
 
-// ResumesAfterDamage goes on with a run that was stopped twice, each time after some bursts of
-// steps. Whatever damage is done, it ends with the same files as one that was not stopped.
-// Checkpoints of other settings, of which the seed is left out, are of no use.
+// ResumesAfterDamage resumes a run that was stopped twice, each time after some bursts of
+// steps. After any of the damage, it ends with the same files as a run that was not
+// stopped. settings has a verb for the seed; checkpoints of other settings are not used.
 func (e Engine) ResumesAfterDamage(t *testing.T, settings string, bursts int, tests []Damage) {
 	t.Helper()
 	first, second := fmt.Sprintf(settings, 1), fmt.Sprintf(settings, 2)
@@ -222,7 +226,7 @@ func (e Engine) ResumesAfterDamage(t *testing.T, settings string, bursts int, te
 		must.OK(t, os.CopyFS(dir, os.DirFS(twice)))
 		damage(t, filepath.Join(dir, e.Folder))
 		if log := e.Finish(t, settings, dir); !strings.Contains(log, wantLog) {
-			t.Errorf("log lacks %q:\n%s", wantLog, log)
+			t.Errorf("log does not contain %q:\n%s", wantLog, log)
 		}
 		if diff := cmp.Diff(Files(t, whole), Files(t, dir)); diff != "" {
 			t.Errorf("-whole +resumed:\n%.3000s", diff)
@@ -231,13 +235,13 @@ func (e Engine) ResumesAfterDamage(t *testing.T, settings string, bursts int, te
 	whole, _ := e.Simulate(t, first)
 	for _, tt := range append(tests,
 		Damage{Name: "both", Do: Spoil(Flip, CheckpointFile, OldCheckpointFile), Log: "starts from the beginning"},
-		Damage{Name: "between renames", Do: Removed(CheckpointFile), Log: "goes on from checkpoint.old.bin"},
-		Damage{Name: "cut short", Do: Spoil(CutTo(10), CheckpointFile), Log: "it is no checkpoint of this version"},
+		Damage{Name: "between renames", Do: Removed(CheckpointFile), Log: "resumes from checkpoint.old.bin"},
+		Damage{Name: "cut short", Do: Spoil(CutTo(10), CheckpointFile), Log: "not a checkpoint of this version"},
 	) {
 		t.Run(tt.Name, func(t *testing.T) { check(t, first, whole, tt.Log, tt.Do) })
 	}
 	t.Run("other settings", func(t *testing.T) {
 		whole, _ := e.Simulate(t, second)
-		check(t, second, whole, "it belongs to other settings", Undamaged)
+		check(t, second, whole, "it was written with different settings", Undamaged)
 	})
 }

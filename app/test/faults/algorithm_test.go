@@ -15,10 +15,11 @@ import (
 	"molrun/app/test/must"
 )
 
-// diaryFile is an algorithm whose jobs append to a diary outside their directories when they
-// begin and when they end. Each job has a page, one file, and locks it while it runs, so that
-// overlapping attempts are noticed. A job of several steps continues where the attempt before
-// stopped, if its output is there, and keeps running if its directory is removed.
+// diaryFile is an algorithm whose jobs append to a diary outside their directories when
+// they begin and when they end. Each job has a page, one file, and locks it while it
+// runs, so that overlapping attempts are detected. A job of several steps continues where
+// the previous attempt stopped, if its output exists, and keeps running if its directory
+// is removed.
 const diaryFile = `
 format = 1
 type = %[2]q
@@ -104,7 +105,7 @@ type diaryKind struct {
 	typ       string
 	retries   int
 	resumable bool
-	short     bool // rows of batches share processes from the first on, because the file says so
+	short     bool // jobs of batches share processes from the first on, because the file declares them short
 }
 
 var (
@@ -123,7 +124,7 @@ func (k diaryKind) file(diary string) []byte {
 	return text
 }
 
-// addAlgorithm writes the file of an algorithm.
+// addAlgorithm writes an algorithm file.
 func (s *server) addAlgorithm(k diaryKind) {
 	s.t.Helper()
 	must.OK(s.t, os.WriteFile(s.path("algorithms", k.typ+".toml"), k.file(s.path("diary")), 0o600))
@@ -151,7 +152,7 @@ func withNote(s client.Submission, letters int) client.Submission {
 	return withSetting(s, "note", strings.Repeat("n", letters))
 }
 
-// withGate makes the job wait after its beginning until the file exists.
+// withGate makes the job wait after it begins until the file exists.
 func withGate(s client.Submission, path string) client.Submission {
 	return withSetting(s, "gate", path)
 }
@@ -171,7 +172,7 @@ func diaryJob(name string, seconds float64, bytes int64) client.Submission {
 // diaryResult is the result of a completed job.
 func diaryResult(name string) string { return "result of " + name + "\n" }
 
-// briefJob is a job that ends at once.
+// briefJob is a job that ends immediately.
 func briefJob(name string) client.Submission {
 	s := resumableJob(name, 0, 0)
 	s.Type = "brief"
@@ -181,7 +182,7 @@ func briefJob(name string) client.Submission {
 // stepTakes is the duration of a step of a job.
 const stepTakes = 200 * time.Millisecond
 
-// resumableJob is a job of some steps that exits with a code.
+// resumableJob is a job with the given number of steps that exits with a code.
 func resumableJob(name string, steps, code int) client.Submission {
 	settings := fmt.Sprintf(`{"page":%q,"steps":%d,"code":%d}`, name, steps, code)
 	return client.Submission{Name: name, Type: "resumable", Settings: json.RawMessage(settings)}
@@ -207,10 +208,10 @@ type execution struct {
 type page struct {
 	executions []execution
 	overlaps   []int  // attempts that found another one running
-	wrong      string // why the page can't be read
+	wrong      string // why the page cannot be read
 }
 
-// readPage reads a job's page of the diary; it is empty if no attempt began.
+// readPage reads a job's page of the diary. The page is empty if no attempt began.
 func readPage(file string) (p page) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -246,7 +247,7 @@ func (p *page) parse(line string) {
 	}
 }
 
-// moment converts a time in seconds, as scripts write it.
+// moment converts a time in seconds, as written by the scripts.
 func moment(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
 
 // readDiary reads the page of a job.

@@ -18,8 +18,8 @@ import (
 	"molrun/app/test/whole"
 )
 
-// Eight clients of the alignment server ask while the service is killed again and again: each gets
-// the alignments of its query, and equal queries one job.
+// Eight clients use the alignment server while the service is killed repeatedly: each
+// gets the alignments of its query, and equal queries share one job.
 func TestAlignmentsSurviveKills(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "catalogue = \"none\"\n"+manyCPUs+"[msa]\nnetworks = \"127.0.0.1\"\norganization = \"lab\"\n")
@@ -65,7 +65,8 @@ func TestAlignmentsSurviveKills(t *testing.T) {
 	s.check()
 }
 
-// askAlignment asks for the query with this number, of which two clients ask, and checks the answer.
+// askAlignment sends the query with this number, which two clients send, and checks the
+// response.
 func askAlignment(ctx context.Context, c whole.MSAClient, number int, pairs bool) error {
 	chains := [2]string{"MK" + strings.NewReplacer("0", "A", "1", "C", "2", "D", "3", "E", "4", "F", "5", "G", "6", "H", "7", "I", "8", "K", "9", "L").Replace(fmt.Sprint(number)), "WWRKQY"}
 	fasta, path, mode := ">101\n"+chains[0]+"\n>102\n"+chains[1]+"\n", "ticket/msa", "env"

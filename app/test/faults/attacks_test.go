@@ -30,8 +30,9 @@ func (s *server) as(organization string) *client.Client {
 	return c
 }
 
-// TestAnnouncedLengthsTakeNoSpaceFromOthers has three uploads at a time announce more than their user may
-// store, and nearly all that the disk has, while another organization uploads.
+// TestAnnouncedLengthsTakeNoSpaceFromOthers has three concurrent uploads announce more
+// than their user is allowed to store, and nearly the whole disk, while another
+// organization uploads.
 func TestAnnouncedLengthsTakeNoSpaceFromOthers(t *testing.T) {
 	t.Parallel()
 	folder := mountDisk(t, 256<<20)
@@ -60,12 +61,12 @@ func TestAnnouncedLengthsTakeNoSpaceFromOthers(t *testing.T) {
 	}
 	threads.Wait()
 	if sent == 0 {
-		t.Error("the other organization sent nothing meanwhile")
+		t.Error("the other organization sent nothing during that time")
 	}
 	t.Logf("%d announcements, %d uploads of another organization", tries, sent)
 }
 
-// announce begins an upload whose first part says how long it will be.
+// announce begins an upload whose first part announces its total length.
 func announce(ctx context.Context, c *client.Client, name, length string) (status int, err error) {
 	u, err := c.CreateUpload(ctx, "", name)
 	if err != nil {
@@ -87,8 +88,8 @@ func announce(ctx context.Context, c *client.Client, name, length string) (statu
 	return a.StatusCode, errors.Join(a.Body.Close(), c.DeleteFile(ctx, u.FileID))
 }
 
-// TestOthersSubmitWhileABatchIsCancelled counts how many jobs others submit between the request to
-// cancel a batch and the end of its last row.
+// TestOthersSubmitWhileABatchIsCancelled counts how many jobs others submit between the
+// request to cancel a batch and the end of its last job.
 func TestOthersSubmitWhileABatchIsCancelled(t *testing.T) {
 	t.Parallel()
 	rows := min(2000**attacks, 10_000)

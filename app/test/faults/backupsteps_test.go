@@ -14,18 +14,18 @@ import (
 	"molrun/app/test/must"
 )
 
-// changing are the calls that change a directory of backups.
+// changing lists the calls that change a directory of backups.
 var changing = []string{
 	"write", "pwrite64", "ftruncate", "fsync", "fdatasync", "openat", "mkdirat", "mkdir",
 	"unlinkat", "unlink", "rmdir", "renameat", "renameat2", "rename", "linkat", "link", "copy_file_range", "sendfile",
 }
 
-// growing are those of them that a full disk refuses.
+// growing lists those that fail on a full disk.
 var growing = []string{"write", "pwrite64", "mkdirat", "mkdir", "linkat", "link", "copy_file_range", "sendfile"}
 
-// A backup that also removes older ones is killed at one of its steps after the other, and
-// so is a restoration on trial; or the disk is full from that step on. There is always a
-// backup that can be restored, and the next one leaves nothing behind.
+// A backup that also removes older ones is killed at each of its steps in turn, and so is
+// a test restoration; or the disk is full from that step on. A restorable backup always
+// exists, and the next backup leaves no partial files.
 func TestBackupsSurviveFaultsAtEachStep(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -66,10 +66,10 @@ func TestBackupsSurviveFaultsAtEachStep(t *testing.T) {
 	}
 }
 
-// backups are those of a stopped service.
+// backups are the backups of a stopped service.
 type backups struct {
 	*server
-	dir, before string // before is a copy that each run begins with
+	dir, before string // before is a copy with which each run begins
 }
 
 func (b backups) mustRun(args ...string) {
@@ -79,7 +79,7 @@ func (b backups) mustRun(args ...string) {
 	}
 }
 
-// whole returns the names of the finished backups.
+// whole returns the names of the complete backups.
 func (b backups) whole() (names []string) {
 	b.t.Helper()
 	all, err := filepath.Glob(filepath.Join(b.dir, "2*Z*"))
@@ -99,7 +99,7 @@ func (b backups) reset() {
 func (b backups) steps(in injection, args []string) int {
 	b.t.Helper()
 	b.reset()
-	_ = os.Remove(in.Trace) // there may be none
+	_ = os.Remove(in.Trace) // it might not exist
 	in.Watch = true
 	watched := *b.server
 	watched.prefix = in.prefix(b.t)
@@ -109,12 +109,13 @@ func (b backups) steps(in injection, args []string) int {
 	return in.failures()
 }
 
-// fails runs a command in which a call fails, checks the state afterwards, and runs it again.
+// fails runs a command in which a call fails, checks the state afterwards, and runs the
+// command again.
 func (b backups) fails(in injection, args []string) {
 	b.t.Helper()
 	b.reset()
 	old := b.whole()
-	_ = os.Remove(in.Trace) // there may be none
+	_ = os.Remove(in.Trace) // it might not exist
 	faulty := *b.server
 	faulty.prefix = in.prefix(b.t)
 	out, err := faulty.command(b.t.Context(), args...).CombinedOutput()
@@ -127,7 +128,7 @@ func (b backups) fails(in injection, args []string) {
 	}
 	now := b.whole()
 	if lost := slices.DeleteFunc(slices.Clone(old), func(name string) bool { return slices.Contains(now, name) }); len(lost) > 0 && slices.Max(now) <= slices.Max(old) {
-		b.t.Errorf("%v are gone, and there is no newer one", lost)
+		b.t.Errorf("%v were deleted, and there is no newer one", lost)
 	}
 	for _, name := range now {
 		b.mustRun("restore", b.dir, "--snapshot", name, "--try")

@@ -26,8 +26,8 @@ type failing struct {
 	note  int    // load.note, since the database grows by 16 MiB at a time
 }
 
-// failingCalls are all calls by which the service and its tasks write to disk.
-// Files that jobs write themselves are excluded.
+// failingCalls are all calls by which the service and its tasks write to disk. Files
+// written by jobs themselves are excluded.
 var failingCalls = []failing{
 	{name: "database write", calls: []string{"pwrite64"}, files: `^jobs\.db$`},
 	{name: "database sync", calls: []string{"fdatasync"}, files: `^jobs\.db$`},
@@ -60,13 +60,13 @@ var ways = map[string]injection{
 	"EIO": {Error: syscall.EIO}, "ENOSPC": {Error: syscall.ENOSPC}, "KILL": {}, "LASTING": {Error: syscall.EIO, Lasts: true},
 }
 
-// How a run with a failing call ended, as shown in the table.
+// How a run with a failing call ended, as printed in the table.
 const (
 	notReached   = "-" // the call was made fewer times
 	startRefused = "s" // the service refused to start, with an error
 	exitStorage  = "x" // the service exited with 74
-	answered     = "r" // requests were refused, the service kept running
-	unnoticed    = "." // the service kept running, no request was refused
+	answered     = "r" // requests were rejected, the service kept running
+	unnoticed    = "." // the service kept running, no request was rejected
 	killed       = "k" // the service was killed at the call
 	wrong        = "!"
 )
@@ -87,8 +87,8 @@ func (b *table) add(f failing, fault, ends string, l *ledger) {
 	b.acks += l.acknowledged()
 }
 
-// Every call that stores something fails in turn: the first, the second and so
-// on, once or persistently, or the process is killed at the call.
+// Every call that stores something fails in turn: the first, the second and so on, once
+// or persistently, or the process is killed at the call.
 func TestFailingCallsLoseNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -124,7 +124,7 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 			o.jobs = 2 // each change rewrites the whole job
 		}
 		end, what := f.run(s, fault, n, l, o)
-		other := end == notReached && n == 1 && others < 10 // a load may make no such call: take another one
+		other := end == notReached && n == 1 && others < 10 // a load might make no such call: use another one
 		if other {
 			others++
 			n--
@@ -169,19 +169,19 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 			acks = 15 // each is expensive
 		}
 		s.loadUntil(l, o, acks, 0, func() {})
-		for again := 0; again < 4 && f.note > 0 && !in.made() && !s.ended(); again++ { // few answers were to large jobs
+		for again := 0; again < 4 && f.note > 0 && !in.made() && !s.ended(); again++ { // few responses were to large jobs
 			o.name += "+"
 			s.loadUntil(l, o, acks, 0, func() {})
 		}
 		c := s.client()
-		must.Become(s.t, "the call is made or no work is left", func() bool {
+		must.Become(s.t, "the call was made or all jobs have finished", func() bool {
 			return s.ended() || in.made() || idle(s.t.Context(), c)
 		})
 	}
 	alive := !s.ended()
 	if alive {
 		signalErr := s.process.Process.Signal(syscall.SIGTERM)
-		if alive = !errors.Is(signalErr, os.ErrProcessDone); alive { // the call may just have ended it
+		if alive = !errors.Is(signalErr, os.ErrProcessDone); alive { // the call might just have ended it
 			must.OK(s.t, signalErr)
 		}
 		s.await()
@@ -204,7 +204,7 @@ func idle(ctx context.Context, c *client.Client) bool {
 	return true
 }
 
-// judge classifies how a run ended; an end that is not allowed is wrong.
+// judge classifies how a run ended; an outcome that is not allowed is wrong.
 func (f failing) judge(fault string, status syscall.WaitStatus, reached, started, alive, refused bool) string {
 	switch {
 	case status.Signaled() && status.Signal() == syscall.SIGKILL && fault == "KILL":
@@ -230,8 +230,9 @@ func (failing) expect(ok bool, end string) string {
 	return wrong
 }
 
-// mayEnd reports whether the service may exit. It may when it no longer knows
-// the content of its database, but not because of a full disk or another file.
+// mayEnd reports whether the service is allowed to exit. It is allowed to when it no
+// longer knows the content of its database, but not because of a full disk or another
+// file.
 func (f failing) mayEnd(fault string) bool {
 	return f.name == "database sync" || strings.HasPrefix(f.name, "database") && fault != "ENOSPC"
 }

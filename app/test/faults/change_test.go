@@ -7,7 +7,7 @@ import (
 )
 
 // readJob reads a random job.
-func (w *worker) readJob() error {
+func (w *loadClient) readJob() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.id != "" && !f.deleting })
 	if !ok {
 		return nil
@@ -15,7 +15,7 @@ func (w *worker) readJob() error {
 	return w.compareJob(fact)
 }
 
-func (w *worker) compareJob(fact jobFact) error {
+func (w *loadClient) compareJob(fact jobFact) error {
 	job, err := w.client.Job(w.ctx, fact.submission.Name)
 	if err != nil {
 		return w.unlessDeleted(fact, err)
@@ -24,13 +24,13 @@ func (w *worker) compareJob(fact jobFact) error {
 	return nil
 }
 
-// saw notes a finished status, which must not change unless a client retries the
-// job. before is the fact when the request was sent: of two concurrent requests,
-// the response sent first may be read last. The ledger is locked.
+// saw records a finished status, which must not change unless a client retries the job.
+// before is the fact when the request was sent: of two concurrent requests, the response
+// sent first might be read last. The ledger is locked.
 func (l *ledger) saw(before jobFact, job *client.Job) {
 	fact := l.jobs[job.Name]
 	if before.retrying || fact.retrying || before.retried != fact.retried || fact.deleting {
-		return // the response may be out of date
+		return // the response might be out of date
 	}
 	contradicts := before.final != "" && before.final != job.Status
 	if job.Finished() {
@@ -43,7 +43,7 @@ func (l *ledger) saw(before jobFact, job *client.Job) {
 }
 
 // cancel cancels a job that is not known to be finished.
-func (w *worker) cancel() error {
+func (w *loadClient) cancel() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool {
 		return f.id != "" && f.final == "" && f.rows == nil && !f.cancelling && !f.retrying && !f.deleting && !f.kept
 	})
@@ -66,7 +66,7 @@ func (w *worker) cancel() error {
 }
 
 // retry retries a failed job, at most once.
-func (w *worker) retry() error {
+func (w *loadClient) retry() error {
 	retriable := func(f jobFact) bool {
 		return f.final == "FAILED" && f.rows == nil && !f.isRow && !f.retried && !f.deleting
 	}
@@ -96,7 +96,7 @@ func (w *worker) retry() error {
 }
 
 // pin exempts a job from retention. No client unpins it.
-func (w *worker) pin() error {
+func (w *loadClient) pin() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.id != "" && !f.pinned && !f.deleting })
 	if !ok {
 		return nil
@@ -110,7 +110,7 @@ func (w *worker) pin() error {
 }
 
 // remove deletes a finished job.
-func (w *worker) remove() error {
+func (w *loadClient) remove() error {
 	removable := func(f jobFact) bool {
 		return f.final != "" && f.rows == nil && !f.isRow && !f.deleting && f.reserved == 0 && !f.kept
 	}
@@ -134,9 +134,9 @@ func (w *worker) remove() error {
 	return nil
 }
 
-// unlessDeleted ignores a NOT_FOUND error if a client has asked for the job's
-// deletion since fact was read.
-func (w *worker) unlessDeleted(fact jobFact, err error) error {
+// unlessDeleted ignores a NOT_FOUND error if a client has requested the job's deletion
+// since fact was read.
+func (w *loadClient) unlessDeleted(fact jobFact, err error) error {
 	deleting := false
 	w.ledger.note(func() { deleting = w.ledger.jobs[fact.submission.Name].deleting })
 	if deleting {

@@ -17,19 +17,18 @@ import (
 	"molrun/app/test/must"
 )
 
-// The cluster, the service and the commands between them fail in turn, under
-// load. Every acknowledged job finishes once, and no two of its attempts
-// overlap.
+// The cluster, the service and the commands between them fail in turn, under load. Every
+// acknowledged job finishes once, and no two of its attempts overlap.
 func TestFaultsOfTheCluster(t *testing.T) {
 	oneCluster(t)
 	g := &campaign{ledger: newLedger(), random: rand.New(rand.NewPCG(*seed, 7)), faults: map[string]int{}, read: map[string]bool{}, verdict: verdict{mayRepeat: true}}
-	t.Cleanup(func() { // after all logs, of which a long report may show only a part
+	t.Cleanup(func() { // after all logs, since a long report might be truncated
 		if t.Failed() {
 			t.Logf("round %d of seed %d, %s, failed:\n%s", g.round+1, *seed, names(g.now), strings.Join(g.verdict.findings(), "\n"))
 		}
 	})
-	// A controller that was stalled for 16 seconds must not find that all nodes were
-	// silent for too long, nor that jobs are missing that a busy machine starts late.
+	// A controller that was stalled for 16 seconds must not conclude that all nodes were
+	// silent for too long, or that jobs are missing that a busy machine starts late.
 	c := cluster.New(t, cluster.Knobs{Nodes: 3, CPUs: 16, MemoryMiB: 8000, MinJobAge: 10, SlurmdTimeout: 25, BatchStart: 30})
 	s := newSite(t, c, "poll = \"500ms\"\nlost_after = \"10s\"\n")
 	s.start()
@@ -43,31 +42,31 @@ func TestFaultsOfTheCluster(t *testing.T) {
 	}
 	s.stop()
 	s.check("--deep")
-	pilots := s.pilots()
-	t.Logf("%v, seed %d, %v; %d jobs of Slurm, %d of them pilots", g, *seed, time.Since(begin).Round(time.Second), sum(s.arrays()), pilots)
-	if pilots == 0 {
+	workers := s.workers()
+	t.Logf("%v, seed %d, %v; %d jobs of Slurm, %d of them workers", g, *seed, time.Since(begin).Round(time.Second), sum(s.arrays()), workers)
+	if workers == 0 {
 		t.Error("no rows shared a job of Slurm")
 	}
 }
 
 var clusters sync.Mutex
 
-// oneCluster runs a test in parallel with others, except with those that use a
-// cluster too: together, the clusters would start slowly.
+// oneCluster runs a test in parallel with others, except those that also use a cluster:
+// several clusters would start slowly.
 func oneCluster(t *testing.T) {
 	t.Parallel()
 	clusters.Lock()
 	t.Cleanup(clusters.Unlock)
 }
 
-// campaign is a number of rounds of faults, and their results.
+// campaign is a sequence of fault rounds, with their results.
 type campaign struct {
 	*site
 	ledger *ledger
 	random *rand.Rand
 	round  int
 	now    []clusterFault  // faults of this round
-	next   []clusterFault  // kinds left in this pass over all kinds
+	next   []clusterFault  // remaining kinds of this pass over all kinds
 	read   map[string]bool // jobs whose result was compared
 
 	faults  map[string]int // by name
@@ -85,13 +84,13 @@ func (g *campaign) String() string {
 		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict, g.jobs)
 }
 
-// pilots returns how many jobs of Slurm were to run several rows.
-func (s *site) pilots() (n int) {
+// workers returns the number of Slurm jobs submitted to run several jobs of a batch each.
+func (s *site) workers() (n int) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
 	must.OK(s.t, err)
 	for _, list := range lists {
 		text := must.Read(s.t, list)
-		n += strings.Count(text, s.shared+"/pilots/")
+		n += strings.Count(text, s.shared+"/workers/")
 	}
 	return n
 }
@@ -111,7 +110,7 @@ func (g *campaign) run() {
 		name: fmt.Sprintf("r%d", g.round), clients: 4, jobs: 6, seed: g.random.Uint64(),
 		kind: randomResumable, rows: 8, pause: 250 * time.Millisecond,
 	}
-	g.submitBrief(o)
+	g.submitShortBatch(o)
 	g.loadUntil(g.ledger, o, 10+g.random.IntN(20), 0, func() {
 		for _, k := range all {
 			g.hit(k)
@@ -129,23 +128,23 @@ func (g *campaign) run() {
 	g.t.Logf("round %d, %v: %s", g.round+1, time.Since(begin).Round(time.Second), names(all))
 }
 
-// submitBrief submits a batch whose rows share jobs of Slurm. In the first round they surely do,
-// by what the algorithm file says of them; later if this machine is not too busy for them to end
-// within two seconds. Whether rows of the clients' batches do is left to the run times of the
-// few jobs before them.
-func (g *campaign) submitBrief(o load) {
+// submitShortBatch submits a batch whose jobs share Slurm jobs. In the first round they
+// certainly do, because the algorithm file declares them short; later, if this machine is
+// not too busy to end them within two seconds. Whether jobs of the clients' batches do
+// depends on the run times of the few jobs before them.
+func (g *campaign) submitShortBatch(o load) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
 	o.client, o.ledger = g.client(), g.ledger
 	defer o.client.Close()
-	w := worker{load: o, ctx: ctx}
+	w := loadClient{load: o, ctx: ctx}
 	must.OK(g.t, w.submitRows(o.name+"-brief", "brief", briefJob))
 }
 
-// choose chooses the faults of a round. It goes through all kinds, then shuffles
-// them anew. About every third round gets two faults with different hooks, of which
-// only one takes the controller away.
+// choose chooses the faults of a round. It uses every kind once, then shuffles them
+// again. About every third round has two faults with different hooks, of which only one
+// makes the controller unavailable.
 func (g *campaign) choose() {
 	if len(g.next) < 2 {
 		more := slices.DeleteFunc(slices.Clone(clusterFaults), func(k clusterFault) bool {
@@ -163,8 +162,8 @@ func (g *campaign) choose() {
 	}
 	g.now = slices.Clone(g.next[:n])
 	g.next = g.next[n:]
-	// A hook strikes at any submission and may take the controller away; the
-	// faults without one ask it for a node, so they come when it is back.
+	// A hook acts on any submission and can make the controller unavailable; faults
+	// without a hook need the controller to find a node, so they come after it is back.
 	slices.SortStableFunc(g.now, func(a, b clusterFault) int { return cmp.Compare(b.when, a.when) })
 }
 
@@ -204,7 +203,7 @@ func (g *campaign) compareAll(v *verdict) {
 	g.check("--deep")
 }
 
-// finishTimeout bounds the time from the last fault to the end of the last job.
-// Slurm notices a missing node after half a minute, the service waits another
-// minute for the node's files, and the next attempt may be unlucky as well.
+// finishTimeout bounds the time from the last fault to the end of the last job. Slurm
+// detects a missing node after half a minute, the service waits another minute for the
+// node's files, and the next attempt can be hit as well.
 const finishTimeout = 5 * time.Minute

@@ -18,19 +18,19 @@ import (
 // clusterFault is a kind of fault that hits a service and its cluster under load.
 type clusterFault struct {
 	name string
-	// when is the time of a hook, "before" or "after" an sbatch; line is the
-	// hook's shell command.
+	// when is the time of a hook, "before" or "after" an sbatch; line is the hook's shell
+	// command.
 	when string
 	line func(s *site, r *rand.Rand) string
-	// hit does the rest, under load. It returns false if the fault could not be
-	// injected.
+	// hit injects the rest of the fault, under load. It returns false if the fault could
+	// not be injected.
 	hit  func(g *campaign) bool
 	ends bool // the service exits
 	long bool // it takes minutes; short campaigns skip it
-	away bool // the controller is away for a while
+	away bool // the controller is unavailable for a while
 }
 
-// fits reports whether two faults can strike in one round.
+// fits reports whether two faults can occur in one round.
 func (k clusterFault) fits(other clusterFault) bool {
 	return (k.when == "" || k.when != other.when) && !(k.away && other.away)
 }
@@ -38,8 +38,8 @@ func (k clusterFault) fits(other clusterFault) bool {
 // clusterFaults are all kinds of cluster faults.
 var clusterFaults = []clusterFault{
 	{
-		// The controller saves its state up to a second later: it acknowledges the
-		// job, forgets it, and reuses its number.
+		// The controller saves its state up to a second late: it acknowledges the job,
+		// forgets it, and reuses its number.
 		name: "controller killed right after a submission", when: "after", away: true,
 		line: func(s *site, _ *rand.Rand) string {
 			return fmt.Sprintf("kill -KILL %d", s.cluster.Process(s.t, cluster.Controller))
@@ -54,7 +54,7 @@ var clusterFaults = []clusterFault{
 		},
 	},
 	{
-		// sbatch gives up after ten seconds; the job is created later.
+		// sbatch times out after ten seconds; the job is created later.
 		name: "controller stalled during a submission", when: "before", away: true,
 		line: func(s *site, _ *rand.Rand) string {
 			return fmt.Sprintf("kill -STOP %d", s.cluster.Process(s.t, cluster.Controller))
@@ -94,7 +94,7 @@ var clusterFaults = []clusterFault{
 				return false
 			}
 			g.cluster.CrashNode(g.t, node)
-			if g.random.IntN(2) == 0 { // otherwise it comes back unnoticed
+			if g.random.IntN(2) == 0 { // otherwise it returns unnoticed
 				g.untilDown(node)
 			}
 			g.cluster.Up(g.t, node)
@@ -117,7 +117,8 @@ var clusterFaults = []clusterFault{
 		},
 	},
 	{
-		// A minute after Slurm gives up, the service stops waiting for the files.
+		// A minute after Slurm gives up on the node, the service stops waiting for the
+		// files.
 		name: "node cut off for minutes", long: true,
 		hit: func(g *campaign) bool {
 			node := g.submitLong()
@@ -169,9 +170,9 @@ var clusterFaults = []clusterFault{
 	},
 }
 
-// longAway is the longest time for which a node is cut off. It is longer than the
-// minute for which the service waits for files of a node that is down, and
-// shorter than a long job.
+// longAway is the longest time for which a node is cut off. It is longer than the minute
+// for which the service waits for files of a node that is down, and shorter than a long
+// job.
 const longAway = 90 * time.Second
 
 // hookTimeout is how long a fault waits for a submission.
@@ -179,7 +180,7 @@ const hookTimeout = 10 * time.Second
 
 func upTo(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 
-// busyNode returns a node that runs a job, "" if there is none soon.
+// busyNode returns a node that runs a job, or "" if there is none soon.
 func (s *site) busyNode() string {
 	for begin := time.Now(); time.Since(begin) < hookTimeout; time.Sleep(100 * time.Millisecond) {
 		for _, line := range s.inSlurm() {
@@ -191,8 +192,8 @@ func (s *site) busyNode() string {
 	return ""
 }
 
-// untilDown waits until Slurm has given up on a node. If a job could not start
-// there, the node is drained too, and sinfo would show only that.
+// untilDown waits until Slurm considers a node down. If a job could not start there, the
+// node is also drained, and sinfo would show only that.
 func (s *site) untilDown(node string) {
 	s.t.Helper()
 	must.Become(s.t, "node "+node+" is down", func() bool {
@@ -201,13 +202,13 @@ func (s *site) untilDown(node string) {
 	})
 }
 
-// submitLong submits a job that outlives longAway and returns its node once it
-// runs, "" if the service has exited.
+// submitLong submits a job that outlives longAway and returns its node once it is
+// running, or "" if the service has exited.
 func (g *campaign) submitLong() (node string) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
-	w := worker{load: load{client: g.client(), ledger: g.ledger}, ctx: ctx}
+	w := loadClient{load: load{client: g.client(), ledger: g.ledger}, ctx: ctx}
 	defer w.client.Close()
 	s := resumableJob(fmt.Sprintf("r%d-long", g.round), int((longAway+longAway/2)/stepTakes), 0)
 	g.ledger.note(func() { g.ledger.jobs[s.Name] = &jobFact{submission: s, kept: true} })
@@ -220,7 +221,7 @@ func (g *campaign) submitLong() (node string) {
 	return node
 }
 
-// nodeOf returns the node on which a job runs, "" if it no longer runs.
+// nodeOf returns the node on which a job is running, or "" if it is no longer running.
 func (s *site) nodeOf(job *client.Job) string {
 	id, err := os.ReadFile(filepath.Join(s.shared, "attempts", job.ID, fmt.Sprint(job.Attempts), "claim", "job"))
 	if err != nil {

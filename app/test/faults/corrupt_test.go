@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// damages are ways in which disks and people damage files.
+// damages are ways in which disks and users damage files.
 var damages = map[string]func([]byte) []byte{
 	"empty":   func([]byte) []byte { return nil },
 	"half":    func(b []byte) []byte { return b[:len(b)/2] },
@@ -31,7 +31,7 @@ func intactServer(t *testing.T) (*server, *ledger) {
 	s := newServer(t, "", manyCPUs)
 	s.start()
 	l := newLedger()
-	w := &worker{load: load{client: s.client(), ledger: l, name: "c", jobs: 2, seed: 1}, ctx: t.Context(), rand: newRandom(1)}
+	w := &loadClient{load: load{client: s.client(), ledger: l, name: "c", jobs: 2, seed: 1}, ctx: t.Context(), rand: newRandom(1)}
 	for _, step := range []func() error{w.submit, w.submit, w.upload, w.upload} {
 		must.OK(t, step())
 	}
@@ -39,13 +39,13 @@ func intactServer(t *testing.T) (*server, *ledger) {
 	s.drain(l, v)
 	v.report(t)
 	s.stop()
-	must.OK(t, os.RemoveAll(filepath.Join(s.data, "control.sock"))) // a socket can't be copied
+	must.OK(t, os.RemoveAll(filepath.Join(s.data, "control.sock"))) // a socket cannot be copied
 	return s, l
 }
 
-// A damaged file is never treated as missing and never served as if it were
-// intact: the service refuses to start with an error message, or molrun check
-// names the file, or the service recreates it without loss.
+// A damaged file is never treated as missing and never served as intact: the service
+// refuses to start with an error message, or molrun check names the file, or the service
+// recreates it without loss.
 func TestDamagedFilesAreDetected(t *testing.T) {
 	t.Parallel()
 	s, l := intactServer(t)
@@ -130,8 +130,8 @@ func (s *server) checkDetected(l *ledger, target string) {
 	}
 }
 
-// missing lists what a client does not get back unchanged. An error response
-// counts as missing too; it is acceptable only if molrun check reports it.
+// missing lists what a client does not get back unchanged. An error response also counts
+// as missing; it is acceptable only if molrun check reports it.
 func (s *server) missing(l *ledger) (lost []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -168,7 +168,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 				l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
 				sub := diaryJob("damaged", 0.5, 10)
 				l.jobs["damaged"] = &jobFact{submission: sub}
-				w := &worker{load: load{client: s.client(), ledger: l}, ctx: t.Context()}
+				w := &loadClient{load: load{client: s.client(), ledger: l}, ctx: t.Context()}
 				must.OK(t, w.send(sub))
 				s.awaitTask()
 				s.kill()

@@ -22,16 +22,16 @@ type disk struct {
 	size int64
 
 	mu        sync.Mutex
-	cache     map[int64][]byte // unflushed sectors by number, which a power cut may lose
-	lies      bool             // acknowledges flushes without doing them, to test the method
+	cache     map[int64][]byte // unflushed sectors by number, which a power cut can lose
+	lies      bool             // acknowledges flushes without performing them, to test the method
 	meta      bool             // the cache contains a bbolt meta page, the last page of a commit
 	writes    int
 	flushes   int
-	powerCut  chan struct{} // if not nil, the next flush closes it instead of writing, and the disk stops answering
-	awaitMeta bool          // wait for the next flush with meta
+	powerCut  chan struct{} // if not nil, the next flush closes it instead of writing, and the disk stops responding
+	awaitMeta bool          // wait for the next flush with a meta page
 }
 
-var errPowerCut = errors.New("the power is gone")
+var errPowerCut = errors.New("power cut")
 
 const sectorSize = 512 // a disk writes sectors atomically
 
@@ -87,7 +87,7 @@ const (
 	nbdFlush      = 3
 )
 
-// greet does the handshake for the only export.
+// greet performs the handshake for the only export.
 func (d *disk) greet(conn io.ReadWriter) error {
 	if err := send(conn, uint64(nbdMagic), uint64(nbdOption), uint16(1)); err != nil {
 		return err
@@ -234,9 +234,8 @@ func (d *disk) writeBack(keep func() bool) error {
 	return nil
 }
 
-// cutAtFlush makes the power fail at the next flush, when the cache holds the
-// most, or at the next flush that ends a commit of the database. Then it closes
-// the channel.
+// cutAtFlush cuts the power at the next flush, when the cache is fullest, or at the next
+// flush that ends a commit of the database. It then closes the channel.
 func (d *disk) cutAtFlush(commit bool) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -244,9 +243,8 @@ func (d *disk) cutAtFlush(commit bool) <-chan struct{} {
 	return d.powerCut
 }
 
-// cut cuts the power. Unflushed sectors are all lost, all written, or some of
-// each, because a disk may write in any order. It returns how many were
-// unflushed.
+// cut cuts the power. Unflushed sectors are all lost, all written, or some of each,
+// because a disk can write in any order. It returns the number of unflushed sectors.
 func (d *disk) cut(r *rand.Rand) (cached int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// changingCalls are the calls by which files and names change or become durable.
+// changingCalls are the calls that change files and names or make them durable.
 var changingCalls = []string{
 	"write", "pwrite64", "writev", "pwritev", "copy_file_range", "sendfile", "ftruncate", "fallocate",
 	"fchmod", "fchmodat", "fchmodat2", "fsync", "fdatasync",
@@ -25,12 +25,12 @@ var changingCalls = []string{
 	"unlink", "unlinkat", "rmdir",
 }
 
-// durability is what a power cut would leave, as far as POSIX promises it: the content of
-// a file lasts once the file was synced, a name once its directory was.
+// durability is the state that would survive a power cut under POSIX guarantees: the
+// content of a file is durable once the file was synced, a name once its directory was.
 type durability struct {
 	promised *regexp.Regexp
 	names    map[string]*name // by path
-	early    []string         // names that were given before what they promise was synced
+	early    []string         // names that were created before what they promise was synced
 }
 
 type name struct {
@@ -58,7 +58,7 @@ func (d *durability) apply(call, at, from string) {
 			d.names[at] = &name{file: new(file)}
 		}
 	case "mkdir", "mkdirat", "symlink", "symlinkat":
-		if n == nil { // else it fails
+		if n == nil { // otherwise it fails
 			d.names[at] = &name{file: &file{durable: true}}
 		}
 	case "rename", "renameat", "renameat2", "link", "linkat":
@@ -67,13 +67,13 @@ func (d *durability) apply(call, at, from string) {
 		delete(d.names, at)
 	case "fsync", "fdatasync":
 		d.sync(at)
-	case "ftruncate", "fallocate": // what was synced of the content that is left lasts
+	case "ftruncate", "fallocate": // the synced part of the remaining content stays durable
 		if n == nil {
 			d.names[at] = &name{file: &file{durable: true}, durable: true}
 		}
-	default: // it changes the file
+	default: // the call changes the file
 		if n == nil {
-			n = &name{file: new(file), durable: true} // it was there before the trace
+			n = &name{file: new(file), durable: true} // it existed before the trace
 			d.names[at] = n
 		}
 		n.file.durable = false
@@ -91,14 +91,14 @@ func (d *durability) sync(at string) {
 	}
 }
 
-// move gives a file or directory another name, with everything below it.
+// move renames or links a file or directory, with everything below it.
 func (d *durability) move(from, to string, away bool) {
 	n := d.names[from]
 	if n == nil {
-		n = &name{file: &file{durable: true}} // it was there before the trace
+		n = &name{file: &file{durable: true}} // it existed before the trace
 	}
 	if !n.file.durable && d.promised.MatchString(to) {
-		d.early = append(d.early, to+" was named before its content was synced")
+		d.early = append(d.early, to+" got its name before its content was synced")
 	}
 	d.expectBelow(from, to)
 	for below, n := range maps.Clone(d.names) {
@@ -113,11 +113,11 @@ func (d *durability) move(from, to string, away bool) {
 	}
 }
 
-// complete are names that promise more than a file: an outcome promises the output
-// and the log, a manifest the result, and the name of a backup all that is in it.
+// complete lists names that promise more than a file: an outcome promises the output and
+// the log, a manifest the result, and the name of a backup all its content.
 var complete = []struct {
 	name *regexp.Regexp
-	what string // below the directory of the name, "" for what is below the renamed directory
+	what string // below the directory of the name; "" means everything below the renamed directory
 }{
 	{regexp.MustCompile(`^data/jobs/[^/]+/[0-9]+/outcome\.json$`), "work/out"},
 	{regexp.MustCompile(`^data/jobs/[^/]+/[0-9]+/outcome\.json$`), "log"},
@@ -125,14 +125,14 @@ var complete = []struct {
 	{regexp.MustCompile(`^backups/[^/.]+$`), ""},
 }
 
-// expectBelow notes what a new name promises and a power cut could take.
+// expectBelow records what a new name promises but a power cut could lose.
 func (d *durability) expectBelow(from, to string) {
 	for _, c := range complete {
 		if !c.name.MatchString(to) {
 			continue
 		}
 		top, below := from, from
-		if c.what != "" { // a name beside the new one is synced with it
+		if c.what != "" { // a name next to the new one is synced with it
 			first, _, _ := strings.Cut(c.what, "/")
 			top, below = path.Join(path.Dir(to), first), path.Join(path.Dir(to), c.what)
 		}
@@ -141,17 +141,17 @@ func (d *durability) expectBelow(from, to string) {
 				continue
 			}
 			if why := d.lostBelow(at, top); why != "" {
-				d.early = append(d.early, fmt.Sprintf("%s was named while a power cut could take %s: %s", to, at, why))
+				d.early = append(d.early, fmt.Sprintf("%s got its name while a power cut could lose %s: %s", to, at, why))
 				break
 			}
 		}
 	}
 }
 
-// lost says what of a file a power cut could take, "" if nothing.
+// lost describes what a power cut could lose of a file, or returns "" if nothing.
 func (d *durability) lost(at string) string { return d.lostBelow(at, ".") }
 
-// lostBelow is lost for what is known to last of the directory top.
+// lostBelow is like lost, but assumes that the directory top itself is durable.
 func (d *durability) lostBelow(at, top string) string {
 	n := d.names[at]
 	switch {
@@ -168,12 +168,12 @@ func (d *durability) lostBelow(at, top string) string {
 	return ""
 }
 
-// promised are the files in the data directory that last once the service has
-// answered.
+// promised matches the files in the data directory that are durable once the service has
+// responded.
 const promised = `(jobs\.db(\.before-[0-9]+)?|secret|audit\.log(\.[0-9]+)?|tls/[^/]+\.pem|uploads/([^/]{2}|partial)/[^/]+` +
 	`|jobs/[^/]+/(manifest\.json|job\.json|result/.+|[0-9]+/(task\.json|outcome\.json|log)))`
 
-// watched is a server of which every call that changes a file is recorded.
+// watched is a server with a trace of every call that changes a file.
 type watched struct {
 	*server
 	trace    string
@@ -188,30 +188,29 @@ func watch(t *testing.T, config string) *watched {
 	return &watched{s, in.Trace, regexp.MustCompile(`^(data|restored)/` + promised + `$|^backups/`)}
 }
 
-// lasts fails the test unless the promised files that match have been made and
-// last.
-func (w *watched) lasts(when, files string) {
+// expectDurable fails the test unless the promised files that match exist and are durable.
+func (w *watched) expectDurable(when, files string) {
 	w.t.Helper()
-	for _, wrong := range w.endangered(files) {
+	for _, wrong := range w.notDurable(files) {
 		w.t.Errorf("%s, %s", when, wrong)
 	}
 	if w.t.Failed() {
-		w.t.FailNow() // later calls would say it again
+		w.t.FailNow() // later calls would repeat the error
 	}
 }
 
-// comesToLast waits until the files last, which the service works on without an answer
-// that would tell when it is done.
-func (w *watched) comesToLast(when, files string) {
+// becomeDurable waits until the files are durable. It is for files that the service writes
+// without a response that would show when it is done.
+func (w *watched) becomeDurable(when, files string) {
 	w.t.Helper()
-	for deadline := time.Now().Add(patience); len(w.endangered(files)) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); len(w.notDurable(files)) > 0 && time.Now().Before(deadline); {
 		time.Sleep(50 * time.Millisecond)
 	}
-	w.lasts(when, files)
+	w.expectDurable(when, files)
 }
 
-// endangered says what a power cut could take now of the promised files that match.
-func (w *watched) endangered(files string) (wrongs []string) {
+// notDurable describes what a power cut could now lose of the promised files that match.
+func (w *watched) notDurable(files string) (wrongs []string) {
 	w.t.Helper()
 	trace, err := os.ReadFile(w.trace)
 	must.OK(w.t, err)
@@ -251,8 +250,8 @@ func (s *server) upload(c *client.Client, name string) error {
 	return err
 }
 
-// lockedFile is an algorithm that leaves a file which the service has to open to
-// itself, and a directory.
+// lockedFile is an algorithm that leaves a directory and a file that the service must
+// make accessible to itself.
 const lockedFile = `
 format = 1
 type = "locked"
@@ -283,25 +282,25 @@ func TestCutsAndReservationsEndangerNoContent(t *testing.T) {
 	}
 }
 
-// What the service has promised in an answer survives a power cut: its content was
-// synced before it got its name, and its directory after that.
+// Whatever the service has acknowledged in a response survives a power cut: its content
+// was synced before it got its name, and its directory after that.
 func TestAnsweredMeansDurable(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
 	w := watch(t, "[audit]\nmax_size = \"64KiB\"\n")
 	addPrograms(t, w.server)
-	w.start()                                                           // and makes a key
-	w.comesToLast("after the start and a key", `/secret$|/audit\.log$`) // the service greets who starts it, beside the key
+	w.start()                                                             // also makes a key
+	w.becomeDurable("after the start and a key", `/secret$|/audit\.log$`) // besides the key, the service welcomes the user who starts it
 	c := w.client()
 	for _, name := range []string{"a.fasta", "b.fasta"} {
 		must.OK(t, w.upload(c, name))
-		w.lasts("after an upload", `/uploads/`)
+		w.expectDurable("after an upload", `/uploads/`)
 	}
 	w.sendsParts(longText(20 << 20))
 	for _, name := range []string{"j", "k"} {
 		w.locked(c, name)
-		w.lasts("after a job", `/jobs/.*/result/deep/er/file$`)
-		w.lasts("after a job", `/jobs/`)
+		w.expectDurable("after a job", `/jobs/.*/result/deep/er/file$`)
+		w.expectDurable("after a job", `/jobs/`)
 	}
 	control := client.NewControl(filepath.Join(w.data, "control.sock"))
 	made, err := control.CreateKey(t.Context(), client.KeyRequest{Organization: "lab", Email: strings.Repeat("b", 200) + "@lab.example"})
@@ -311,20 +310,20 @@ func TestAnsweredMeansDurable(t *testing.T) {
 		_, err := control.DisableKey(t.Context(), made.ID)
 		must.OK(t, err)
 	}
-	w.lasts("after the rotation of the audit log", `/audit\.log`)
+	w.expectDurable("after the rotation of the audit log", `/audit\.log`)
 	_, err = control.RotateSecret(t.Context())
 	must.OK(t, err)
-	w.lasts("after the rotation of the secret", `/secret$|/audit\.log`)
+	w.expectDurable("after the rotation of the secret", `/secret$|/audit\.log`)
 	_, err = control.SignIn(t.Context(), "lab", "ann@lab.example")
 	must.OK(t, err)
-	w.lasts("after a link that signs in", `/audit\.log`)
+	w.expectDurable("after a link that signs in", `/audit\.log`)
 	w.stop()
-	w.lasts("after the stop", `^data/`)
-	w.lasts("after the stop", `/jobs\.db$`)
+	w.expectDurable("after the stop", `^data/`)
+	w.expectDurable("after the stop", `/jobs\.db$`)
 }
 
-// sendsParts sends a file in parts, one of which breaks. What the service says is stored
-// lasts each time.
+// sendsParts sends a file in parts, one of which breaks. Each time, the bytes that the
+// service reports as stored are durable.
 func (w *watched) sendsParts(text string) {
 	w.t.Helper()
 	l := newLedger()
@@ -333,7 +332,7 @@ func (w *watched) sendsParts(text string) {
 	must.OK(w.t, err)
 	for _, end := range []int{1 << 20, 2 << 20, 12 << 20} {
 		must.OK(w.t, sender.sendPart(fact, func(int64) int64 { return int64(end) }, false))
-		w.lasts("after a part", `/uploads/partial/`)
+		w.expectDurable("after a part", `/uploads/partial/`)
 	}
 	if err := sender.sendPart(fact, func(int64) int64 { return 18 << 20 }, true); err == nil {
 		w.t.Error("the connection does not break")
@@ -343,17 +342,17 @@ func (w *watched) sendsParts(text string) {
 	if at < 12<<20 {
 		w.t.Errorf("%d bytes are stored", at)
 	}
-	w.comesToLast("after a part that broke", `/uploads/partial/`)
+	w.becomeDurable("after a part that broke", `/uploads/partial/`)
 	must.OK(w.t, fact.parts.breakBeforeAByte(w.base, fact.text, at))
-	w.comesToLast("after a part without a byte", `/uploads/partial/`)
+	w.becomeDurable("after a part without a byte", `/uploads/partial/`)
 	must.OK(w.t, sender.sendPart(fact, func(int64) int64 { return fact.parts.length }, false))
-	w.lasts("after the last part", `/uploads/`)
+	w.expectDurable("after the last part", `/uploads/`)
 	for _, wrong := range l.faults {
 		w.t.Error(wrong)
 	}
 }
 
-// addPrograms adds the algorithm above and the programs that it runs.
+// addPrograms adds the algorithm above and the programs it runs.
 func addPrograms(t *testing.T, s *server) {
 	t.Helper()
 	must.OK(t, os.WriteFile(s.path("algorithms", "locked.toml"), []byte(lockedFile), 0o600))
@@ -374,14 +373,14 @@ func (s *server) locked(c *client.Client, name string) {
 	}
 }
 
-// Commands that write files end only when these last.
+// Commands that write files end only when the files are durable.
 func TestFilesOfCommandsAreDurable(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
 	w := watch(t, "[tls]\nself_signed = true\n")
 	addPrograms(t, w.server)
 	w.start()
-	w.lasts("after the start with a certificate", `^data/tls/`)
+	w.expectDurable("after the start with a certificate", `^data/tls/`)
 	w.stop()
 	must.OK(t, os.WriteFile(w.path("config.toml"), fmt.Appendf(nil, "data = %q\nalgorithms = %q\nlisten = \"127.0.0.1:0\"\n", w.data, w.path("algorithms")), 0o600))
 	w.start()
@@ -403,6 +402,6 @@ func TestFilesOfCommandsAreDurable(t *testing.T) {
 		if out, err := w.command(t.Context(), run.args...).CombinedOutput(); err != nil {
 			t.Fatalf("molrun %s: %v\n%s", strings.Join(run.args, " "), err, out)
 		}
-		w.lasts("after molrun "+run.args[0], run.files)
+		w.expectDurable("after molrun "+run.args[0], run.files)
 	}
 }

@@ -21,7 +21,7 @@ func (s *server) failingSync(dir, files string) injection {
 	}
 }
 
-// failures returns how many calls have failed.
+// failures returns the number of failed calls.
 func (in injection) failures() int {
 	text, _ := os.ReadFile(in.Trace) // empty before the first
 	return bytes.Count(text, []byte("\n"))
@@ -34,8 +34,8 @@ func (in injection) arm(t *testing.T) (disarm func()) {
 	return func() { must.OK(t, os.Remove(in.Armed)) }
 }
 
-// A file that cannot be made durable is not acknowledged: not an upload, not the
-// result of a job, not a secret. When the disk works again, so does the service.
+// A file that cannot be made durable is not acknowledged: not an upload, not the result
+// of a job, not a secret. When the disk works again, so does the service.
 func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -74,14 +74,14 @@ func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 	}
 }
 
-// TestFailedSyncKeepsAJobFromCompletion lets the syncs fail from the moment that
-// the job's program runs, or from the start.
+// TestFailedSyncKeepsAJobFromCompletion makes syncs fail once the job's program is
+// running, or from the start.
 func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
 	for _, tt := range []struct {
 		name, files string
-		early       bool // also what is made before the program runs
+		early       bool // includes files created before the program runs
 	}{
 		{"task", `/1/\.task\.json`, true},
 		{"name of the task", `^jobs/[^/]+/1$`, true},
@@ -130,7 +130,7 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 			disarm()
 			job, err := c.Wait(t.Context(), "j")
 			must.OK(t, err)
-			if job.Status != "COMPLETED" && !tt.early { // an attempt that can't be prepared fails
+			if job.Status != "COMPLETED" && !tt.early { // an attempt that cannot be prepared fails
 				t.Errorf("after the fault, the job is %s: %+v", job.Status, job.Failure)
 			}
 			s.stop()
@@ -167,7 +167,7 @@ func TestFailedSyncFailsTheCommand(t *testing.T) {
 		in := s.failingSync(s.dir, tt.files)
 		in.Armed, in.Trace = "", s.path(fmt.Sprint("trace", n))
 		if tt.args[0] == "compact" && n == 0 {
-			in.Calls, in.When = []string{"fdatasync"}, 2 // of the whole copy, after that of the empty file
+			in.Calls, in.When = []string{"fdatasync"}, 2 // of the whole copy, after the sync of the empty file
 		}
 		s.prefix = in.prefix(t)
 		command := strings.Join(tt.args, " ")

@@ -45,7 +45,7 @@ func filler(t *testing.T, path string, size int64) {
 		case err == nil:
 			return
 		case errors.Is(err, syscall.ENOSPC):
-			size -= 1 << 20 // the file system needs some itself
+			size -= 1 << 20 // the file system itself needs some
 		case !errors.Is(err, syscall.EINTR):
 			must.OK(t, err)
 		}
@@ -59,10 +59,10 @@ func freeSpace(t *testing.T, folder string) int64 {
 	return int64(s.Bavail) * s.Bsize
 }
 
-// Uploads fill the disk down to the reserve, then the test fills it to the last
-// byte, so that results and records find no space either. Reads keep working,
-// writes are refused as STORAGE_FULL, and the service recovers without a restart
-// once there is space. So does a file that is sent in parts, from where it was.
+// Uploads fill the disk down to the free-space threshold, then the test fills it to the
+// last byte, so that results and records have no space either. Reads keep working, writes
+// are rejected as STORAGE_FULL, and the service recovers without a restart once there is
+// space. A file sent in parts resumes where it stopped.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, reserve := range map[string]int64{"with a reserve": 64 << 20, "to the last byte": 1} {
@@ -80,13 +80,13 @@ func fillDisk(t *testing.T, reserve int64) {
 	s.start()
 	process := s.process
 	l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
-	w := &worker{load: load{client: s.client(), ledger: l, name: "full", jobs: 10_000, seed: *seed}, ctx: t.Context(), rand: newRandom(*seed)}
+	w := &loadClient{load: load{client: s.client(), ledger: l, name: "full", jobs: 10_000, seed: *seed}, ctx: t.Context(), rand: newRandom(*seed)}
 	for range 3 {
 		must.OK(t, w.submit())
 		must.OK(t, w.upload())
 	}
 	s.drain(l, v)
-	running := s.gated(w, "running", 1<<20) // more than the disk has left
+	running := s.gated(w, "running", 1<<20) // more than the free space of the disk
 	sender := s.sender(l)
 	parts, err := sender.beginParts("parts.txt", longText(80<<20), false)
 	must.OK(t, err)
@@ -123,8 +123,8 @@ func fillDisk(t *testing.T, reserve int64) {
 	t.Logf("507 after %d uploads and after %d submissions; both worked again %v after space was freed, without a restart", uploads, submissions, recovered.Round(time.Millisecond))
 }
 
-// untilFull repeats a step until it is refused as STORAGE_FULL, and returns how
-// often it succeeded.
+// untilFull repeats a step until it is rejected as STORAGE_FULL, and returns how often it
+// succeeded.
 func untilFull(t *testing.T, step func() error) int {
 	t.Helper()
 	for n := range 5000 {
@@ -157,9 +157,9 @@ func fillRest(t *testing.T, folder string) {
 	}
 }
 
-// gated submits a job that waits for the gate file and then writes its bytes. It
-// returns once the job runs.
-func (s *server) gated(w *worker, name string, size int64) (gate string) {
+// gated submits a job that waits for the gate file and then writes its bytes. It returns
+// once the job is running.
+func (s *server) gated(w *loadClient, name string, size int64) (gate string) {
 	s.t.Helper()
 	gate = s.path("diary", name+".gate")
 	sub := diaryJob(name, 0, size)

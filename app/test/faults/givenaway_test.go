@@ -15,11 +15,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// A controller that crashes forgets the jobs of the last seconds and gives their
-// numbers away again. A job is cancelled while the controller is down; its number
-// then goes to a job of the same account that is none of molrun's, and that job has
-// to live.
-func TestNumbersGivenAwayOnTheCluster(t *testing.T) {
+// A controller that crashes forgets the jobs of the last seconds and reuses their
+// numbers. A job is canceled while the controller is down; its number then goes to a job
+// of the same account that molrun did not submit, and that job must survive.
+func TestReusedJobNumbersOnTheCluster(t *testing.T) {
 	oneCluster(t)
 	c := cluster.New(t, cluster.Knobs{Nodes: 2, CPUs: 4, MemoryMiB: 4000, NoGPUs: true})
 	s := newSite(t, c, "poll = \"300ms\"\nlost_after = \"20s\"\n")
@@ -27,10 +26,10 @@ func TestNumbersGivenAwayOnTheCluster(t *testing.T) {
 	done := 0
 	for try := 0; done < *given; try++ {
 		if try > 3**given+2 {
-			t.Fatalf("in %d of %d tries the number was given away", done, try)
+			t.Fatalf("the number was reused in %d of %d attempts", done, try)
 		}
 		begin := time.Now()
-		g := &giveaway{site: s, lab: s.client(), name: fmt.Sprintf("r%d", try), runs: done%2 == 0}
+		g := &numberReuse{site: s, lab: s.client(), name: fmt.Sprintf("r%d", try), runs: done%2 == 0}
 		if why := g.run(); why != "" {
 			t.Logf("try %d: %s", try+1, why)
 			continue
@@ -39,14 +38,14 @@ func TestNumbersGivenAwayOnTheCluster(t *testing.T) {
 			t.Fatalf("in try %d:\n%s", try+1, s.log.Tail())
 		}
 		done++
-		t.Logf("try %d, %v: job %s of molrun (running: %v) was cancelled; the other job with its number lives", try+1, time.Since(begin).Round(time.Second), g.number, g.runs)
+		t.Logf("try %d, %v: job %s of molrun (running: %v) was canceled; the other job with its number is still running", try+1, time.Since(begin).Round(time.Second), g.number, g.runs)
 	}
 	s.stop()
 	s.check("--deep")
 }
 
-// giveaway is one crash after which the number of a cancelled job is given away.
-type giveaway struct {
+// numberReuse is one crash after which the number of a canceled job is reused.
+type numberReuse struct {
 	*site
 	lab    *client.Client
 	name   string // of the job
@@ -56,8 +55,8 @@ type giveaway struct {
 	other  string // the number of the other job
 }
 
-// run returns why the number was not given away, if it was not.
-func (g *giveaway) run() (why string) {
+// run returns the reason if the number was not reused.
+func (g *numberReuse) run() (why string) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), 2*patience)
 	defer cancel()
@@ -101,12 +100,12 @@ func (g *giveaway) run() (why string) {
 }
 
 // afterwards is how long the other job is watched after molrun's has ended. molrun
-// repeats its request to cancel every five seconds.
+// repeats its cancel request every five seconds.
 const afterwards = 12 * time.Second
 
-// submitSaved submits a job that waits, and returns when the controller saved it.
-// For five seconds, it saves no other.
-func (g *giveaway) submitSaved() time.Time {
+// submitSaved submits a held job, and returns once the controller has saved it. The
+// controller saves no other job for five seconds.
+func (g *numberReuse) submitSaved() time.Time {
 	g.t.Helper()
 	before := time.Now()
 	g.cluster.Run(g.t, "sbatch", "--hold", "--job-name=before", "--output=/dev/null", "--wrap=true")
@@ -114,16 +113,16 @@ func (g *giveaway) submitSaved() time.Time {
 	return g.savedAt()
 }
 
-func (g *giveaway) savedAt() time.Time {
+func (g *numberReuse) savedAt() time.Time {
 	info, err := os.Stat(filepath.Join(filepath.Dir(filepath.Dir(g.cluster.Conf)), "ctld", "job_state"))
 	if err != nil {
-		return time.Time{} // it is being replaced
+		return time.Time{} // the file is being replaced
 	}
 	return info.ModTime()
 }
 
-// seen reports whether molrun knows the job's number, and notes that.
-func (g *giveaway) seen(ctx context.Context) bool {
+// seen reports whether molrun knows the job's number, and records the number.
+func (g *numberReuse) seen(ctx context.Context) bool {
 	job, err := g.lab.Job(ctx, g.name)
 	must.OK(g.t, err)
 	for _, line := range g.inSlurm() {
@@ -138,9 +137,9 @@ func (g *giveaway) seen(ctx context.Context) bool {
 	return g.number != "" && strings.Contains(job.StatusReason, "as job "+g.number)
 }
 
-// startOther starts the other job, and returns why it did not get the number, if it
-// did not. Its name may begin like those of molrun.
-func (g *giveaway) startOther() (why string) {
+// startOther starts the other job. It returns the reason if that job did not get the
+// number. Its name can begin like molrun's.
+func (g *numberReuse) startOther() (why string) {
 	g.t.Helper()
 	args := []string{"--parsable", "--job-name=molrun-" + g.name, "--mem=64M", "--output=/dev/null", "--wrap=sleep 600"}
 	if g.runs {
@@ -154,14 +153,14 @@ func (g *giveaway) startOther() (why string) {
 	return ""
 }
 
-func (g *giveaway) otherRuns() bool { return g.stateOfOther() == "RUNNING" }
+func (g *numberReuse) otherRuns() bool { return g.stateOfOther() == "RUNNING" }
 
-func (g *giveaway) stateOfOther() string {
+func (g *numberReuse) stateOfOther() string {
 	return strings.TrimSpace(g.cluster.Run(g.t, "squeue", "--noheader", "--states=all", "--jobs="+g.other, "--format=%T"))
 }
 
-// clear cancels what is not molrun's.
-func (g *giveaway) clear() {
+// clear cancels the jobs that molrun did not submit.
+func (g *numberReuse) clear() {
 	g.t.Helper()
 	for _, name := range []string{"before", "theirs", "molrun-" + g.name} {
 		g.cluster.Run(g.t, "scancel", "--quiet", "--name="+name)

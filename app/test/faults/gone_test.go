@@ -12,10 +12,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// The data directory is moved away, deleted or replaced while the service uses it.
-// From then on, nothing is acknowledged, since it could not be found again. The
-// service reports that it is not ready and exits with 74. Once the directory is back,
-// it has everything that was acknowledged.
+// The data directory is moved, deleted or replaced while the service uses it. From then
+// on nothing is acknowledged, since it could not be found again. The service reports that
+// it is not ready and exits with 74. Once the directory is back, it contains everything
+// that was acknowledged.
 func TestNothingIsAcknowledgedWithoutTheDataDirectory(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(data string) error{
@@ -35,7 +35,7 @@ func TestNothingIsAcknowledgedWithoutTheDataDirectory(t *testing.T) {
 				s := newServer(t, "", "[runner]\ncpus = 2\nmemory = \"1GiB\"\n")
 				s.start()
 				l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
-				w := &worker{load: load{client: s.client(), ledger: l, name: "gone", jobs: 1000, seed: *seed}, ctx: t.Context(), rand: newRandom(*seed)}
+				w := &loadClient{load: load{client: s.client(), ledger: l, name: "gone", jobs: 1000, seed: *seed}, ctx: t.Context(), rand: newRandom(*seed)}
 				for range 5 {
 					must.OK(t, w.submit())
 				}
@@ -51,7 +51,7 @@ func TestNothingIsAcknowledgedWithoutTheDataDirectory(t *testing.T) {
 						t.Fatalf("a submission was answered %v, want 503", err)
 					}
 				})
-				s.putBack()
+				s.restoreData()
 				s.start()
 				s.conclude(l, v)
 			})
@@ -59,8 +59,8 @@ func TestNothingIsAcknowledgedWithoutTheDataDirectory(t *testing.T) {
 	}
 }
 
-// expectEndWithoutData waits for the end of a service that has lost its data, and
-// calls meanwhile again and again.
+// expectEndWithoutData waits for a service that has lost its data to exit, and calls
+// meanwhile repeatedly until then.
 func (s *server) expectEndWithoutData(meanwhile func()) {
 	s.t.Helper()
 	var ready int
@@ -73,15 +73,15 @@ func (s *server) expectEndWithoutData(meanwhile func()) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if code := s.await(); code != 74 || ready != http.StatusServiceUnavailable {
-		s.t.Errorf("readyz said %d at last, and the service ended with %d; want 503, then 74:\n%s", ready, code, s.log.Tail())
+		s.t.Errorf("the last /readyz status was %d, and the service exited with %d; want 503, then 74:\n%s", ready, code, s.log.Tail())
 	}
 }
 
-// putBack puts what was moved to DATA.kept in its place again.
-func (s *server) putBack() {
+// restoreData moves DATA.kept back to its place.
+func (s *server) restoreData() {
 	s.t.Helper()
 	kept := s.data + ".kept"
-	if _, err := os.Stat(filepath.Join(kept, "jobs.db.commits")); err == nil { // all of it
+	if _, err := os.Stat(filepath.Join(kept, "jobs.db.commits")); err == nil { // the whole directory was moved
 		must.OK(s.t, os.RemoveAll(s.data))
 		must.OK(s.t, os.Rename(kept, s.data))
 		return

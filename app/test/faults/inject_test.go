@@ -18,9 +18,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// injection makes one system call of a program or its descendants fail: the n-th
-// of the given calls that affects a matching file. strace can inject faults too,
-// but it counts the calls of each thread separately and matches only full paths.
+// injection makes one system call of a program or its descendants fail: the n-th of the
+// given calls that affects a matching file. strace can also inject faults, but it counts
+// the calls of each thread separately and matches only full paths.
 //
 // The test binary, run with -inject, starts a second copy of itself as the tracer
 // (tracer_linux_amd64_test.go) and then executes the program.
@@ -30,7 +30,7 @@ type injection struct {
 	Dir   string
 	When  int           // counts from 1
 	Error syscall.Errno // that the call returns; 0 kills the process before the call
-	Lasts bool          // all later calls fail as well
+	Lasts bool          // all later calls also fail
 	Hang  bool          // the call never returns
 	Watch bool          // no call fails; Trace records all of them
 	Armed string        // calls count once this file exists; "" counts from the start
@@ -50,8 +50,8 @@ func needInjection(t *testing.T) {
 	}
 }
 
-// injected reports whether this process is a tracer or a program to be traced,
-// and if so, does that process's work.
+// injected does the work of this process if it is a tracer or a program to be traced, and
+// reports whether it is one.
 func injected() (yes bool, err error) {
 	if *inject == "" {
 		return false, nil
@@ -106,8 +106,8 @@ func becomeTraced(argv []string, in injection) error {
 	return syscall.Exec(argv[0], argv, os.Environ())
 }
 
-// describe returns the path, relative to Dir, that a call of the thread affects,
-// "." for Dir itself; "" means that the injection ignores the call.
+// describe returns the path, relative to Dir, affected by a call of the thread: "." for
+// Dir itself, "" for a call that the injection ignores.
 func (in injection) describe(thread int, name string, args [6]uint64) string {
 	path := ""
 	switch name {
@@ -146,7 +146,7 @@ func pathOf(thread int, fd uint64) string {
 	return path
 }
 
-// fromHere stands for the current directory: AT_FDCWD, -100.
+// fromHere represents the current directory: AT_FDCWD, -100.
 const fromHere = ^uint64(99)
 
 // pathAt returns the path of a name in the thread's memory, relative to a

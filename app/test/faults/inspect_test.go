@@ -43,7 +43,7 @@ func unfinished(ctx context.Context, t *testing.T, c *client.Client) (names []st
 	}
 }
 
-// inspect compares every job with its diary page, and counts them.
+// inspect compares every job with its diary page, and counts the jobs.
 func (g *campaign) inspect(c *client.Client, v *verdict) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
@@ -87,11 +87,11 @@ func (g *campaign) compareResult(ctx context.Context, c *client.Client, job *cli
 	}
 }
 
-// checkLeftovers looks for leftovers of the finished jobs: in Slurm, as
-// processes, in the shared directory.
+// checkLeftovers looks for remains of the finished jobs: in Slurm, as processes, in the
+// shared directory.
 func (g *campaign) checkLeftovers(v *verdict) {
 	g.t.Helper()
-	// The end of a job may be lost with its controller. Slurm looks for the job some time
+	// The end of a job can be lost with its controller. Slurm looks for the job some time
 	// later.
 	left := waitForNone(g.inSlurm, finishTimeout)
 	for _, line := range left {
@@ -106,7 +106,7 @@ func (g *campaign) checkLeftovers(v *verdict) {
 		known[fact.id] = true
 	}
 	for _, dir := range g.submitted() {
-		if id := filepath.Base(filepath.Dir(dir)); !known[id] && id != "pilots" {
+		if id := filepath.Base(filepath.Dir(dir)); !known[id] && id != "workers" {
 			v.other = append(v.other, "submitted to Slurm, but no client asked for it: "+dir)
 		}
 	}
@@ -125,7 +125,7 @@ func (s *site) submitted() (dirs []string) {
 	must.OK(s.t, err)
 	for _, list := range lists {
 		if filepath.Ext(list) != "" {
-			continue // it contains a job's number
+			continue // its name contains a job's number
 		}
 		text := must.Read(s.t, list)
 		lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -13,8 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// loadUntil runs clients until the given number of further acknowledgements
-// arrived and a moment has passed, then calls fault and stops the clients.
+// loadUntil runs clients until the given number of further acknowledgments have arrived
+// and a moment has passed, then calls fault and stops the clients.
 func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fault func()) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -45,8 +45,8 @@ func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fa
 	clients.Wait()
 }
 
-// ends runs clients again and again until the fault ends the service, and compares it with
-// their ledger after each start.
+// ends repeatedly runs clients until the fault ends the service, and compares the service
+// with their ledger after each start.
 func (s *server) ends(times int, o load, v *verdict, fault func()) {
 	s.t.Helper()
 	random, l := rand.New(rand.NewPCG(*seed, 1)), newLedger()
@@ -68,16 +68,16 @@ func (s *server) ends(times int, o load, v *verdict, fault func()) {
 
 const manyCPUs = "[runner]\ncpus = 8\nmemory = \"1GiB\"\ngrace = \"1s\"\n"
 
-// The service is killed repeatedly under load, during submissions, uploads and
-// running jobs.
+// The service is killed repeatedly under load, during submissions, uploads and running
+// jobs.
 func TestKillsLoseNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", manyCPUs)
 	s.ends(*kills, load{clients: 6, jobs: 3}, &verdict{}, s.kill)
 }
 
-// After SIGTERM under load, nothing acknowledged is lost, jobs keep running, and
-// the next start adopts each of them once.
+// After SIGTERM under load, no acknowledged changes are lost, jobs keep running, and the
+// next start adopts each of them once.
 func TestStopUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", manyCPUs)
@@ -88,8 +88,8 @@ func TestStopUnderLoadLosesNothing(t *testing.T) {
 	})
 }
 
-// The machine reboots: the service and all processes of its jobs die at once, and
-// the boot ID changes. Running jobs run again, in a new attempt.
+// The machine reboots: the service and all processes of its jobs die at the same time,
+// and the boot ID changes. Running jobs run again, in a new attempt.
 func TestJobsRunAgainAfterAReboot(t *testing.T) {
 	t.Parallel()
 	unshare := must.Installed(t, "unshare")
@@ -113,7 +113,7 @@ func TestJobsRunAgainAfterAReboot(t *testing.T) {
 	})
 }
 
-// awaitTask waits until a job runs.
+// awaitTask waits until a job is running.
 func (s *server) awaitTask() {
 	s.t.Helper()
 	must.Become(s.t, "a job runs", func() bool { return len(s.tasks()) > 0 })

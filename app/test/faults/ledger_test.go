@@ -13,9 +13,9 @@ import (
 	"molrun/app/client"
 )
 
-// ledger is what the clients know for certain. A client notes each change before
-// it sends the request, because the change may take effect even if the response
-// is lost, and again after the response, because then it must have taken effect.
+// ledger records what the clients know for certain. A client records each change before
+// it sends the request, because the change can take effect even if the response is lost,
+// and again after the response, because then it must have taken effect.
 type ledger struct {
 	mu       sync.Mutex
 	jobs     map[string]*jobFact // by name
@@ -27,7 +27,7 @@ type ledger struct {
 	onAck    func(acks int) // called after each acknowledgement, without mu
 }
 
-// jobFact is what is known of one job. A batch is a job with rows.
+// jobFact is what the clients know about one job. A batch is a job with rows.
 type jobFact struct {
 	submission client.Submission
 	rows       []string // names of a batch's jobs
@@ -37,18 +37,18 @@ type jobFact struct {
 	final      string   // finished status that a client saw; it must not change
 	cancelling bool     // a cancellation was sent
 	stopping   bool     // the cancellation was acknowledged before the job was finished
-	retrying   bool     // a retry was sent, so the final status may change
+	retrying   bool     // a retry was sent, so the final status can change
 	retried    bool     // the retry was acknowledged
 	attempts   int      // at the time of the cancellation or retry
 	pinned     bool     // the pin was acknowledged
 	deleting   bool     // a deletion was sent
 	deleted    bool     // the deletion was acknowledged
 	kept       bool     // clients neither cancel nor delete it
-	compared   bool     // its result was found as it must be after a power cut
+	compared   bool     // its result was correct after a power cut
 	reserved   int      // clients submitting under this name; deleting the job now would let them create a new one
 }
 
-// fileFact is what is known of one upload.
+// fileFact is what the clients know about one upload.
 type fileFact struct {
 	id        string
 	text      string
@@ -58,7 +58,7 @@ type fileFact struct {
 	deleting  bool
 	deleted   bool
 	fetched   bool   // verified since it was sent
-	parts     *parts // nil if it is sent at once
+	parts     *parts // nil if it is not sent in parts
 }
 
 func (f *fileFact) sha256() string {
@@ -89,8 +89,8 @@ func (l *ledger) acknowledge(change func()) {
 	}
 }
 
-// refused counts an error response. The service may be unable to serve a
-// request, but must not call it invalid.
+// refused counts an error response. The service might be unable to handle a request, but
+// must not call it invalid.
 func (l *ledger) refused(err *client.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *ledger) refused(err *client.Error) {
 	}
 }
 
-// faultf notes a response that is wrong under any fault.
+// faultf records a response that is wrong under any fault.
 func (l *ledger) faultf(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +144,7 @@ func (l *ledger) file(r *rand.Rand, fn func(fileFact) bool) (fileFact, bool) {
 // pick returns the first entry at or after a random one for which fn returns
 // true.
 func pick[T any](r *rand.Rand, from map[string]*T, fn func(T) bool) (found T, ok bool) {
-	keys := slices.Sorted(maps.Keys(from)) // so that a seed is reproducible
+	keys := slices.Sorted(maps.Keys(from)) // sorted, so that a seed always gives the same picks
 	if len(keys) == 0 {
 		return found, false
 	}

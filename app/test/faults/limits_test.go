@@ -18,8 +18,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// With 48 descriptors and more clients than that, the service keeps running and
-// serves all requests again once the clients are gone.
+// With 48 descriptors and more clients than that, the service keeps running and serves
+// all requests again once the clients disconnect.
 func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
 	prlimit := must.Installed(t, "prlimit")
@@ -31,7 +31,7 @@ func TestFewDescriptors(t *testing.T) {
 	for range 100 {
 		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.base, "http://"), time.Second)
 		if err != nil {
-			break // the listen backlog is full, too
+			break // the listen backlog is also full
 		}
 		idle = append(idle, conn)
 	}
@@ -46,7 +46,7 @@ func TestFewDescriptors(t *testing.T) {
 	t.Logf("nofile=48: after %d idle connections, all requests were served", len(idle))
 }
 
-// receiving returns the files of uploads whose bodies arrive.
+// receiving returns the files of uploads whose bodies are arriving.
 func (s *server) receiving() []string {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.data, "uploads", "tmp", "*"))
@@ -54,8 +54,8 @@ func (s *server) receiving() []string {
 	return files
 }
 
-// leaveDescriptors lowers or raises the service's limit of open files so that it has
-// this many left.
+// leaveDescriptors lowers or raises the service's limit of open files so that it has this
+// many free ones.
 func (s *server) leaveDescriptors(free int) {
 	s.t.Helper()
 	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(s.process.Process.Pid), "fd"))
@@ -90,7 +90,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Logf("32 clients with 512 KiB a submission: peak of anonymous memory %d MiB", peak>>20)
 }
 
-// watchMemory watches the anonymous memory of the server until stop is called, which
+// watchMemory watches the anonymous memory of the server until stop is called. stop
 // returns the peak.
 func (s *server) watchMemory() (stop func() (peak int64)) {
 	var peak int64
@@ -113,8 +113,8 @@ func (s *server) watchMemory() (stop func() (peak int64)) {
 	}
 }
 
-// anonymousMemory returns the resident anonymous memory of a process, 0 once it
-// is gone. It excludes the database's mapped pages, which the system can evict.
+// anonymousMemory returns the resident anonymous memory of a process, or 0 once it has
+// exited. It excludes the database's mapped pages, which the system can evict.
 func anonymousMemory(pid int) (size int64) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -127,20 +127,20 @@ func anonymousMemory(pid int) (size int64) {
 	return size << 10
 }
 
-// An upload that finds no free descriptor, at whatever point, is refused for the
-// moment and leaves no file. Once there are descriptors, it works.
+// An upload that runs out of descriptors, at any point, is rejected temporarily and
+// leaves no file. Once there are descriptors, it works.
 func TestUploadsWithoutDescriptorsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"64MiB\"\n")
 	s.start()
-	transport := &http.Transport{MaxConnsPerHost: 1} // its connection exists before descriptors are short
+	transport := &http.Transport{MaxConnsPerHost: 1} // its connection exists before descriptors run short
 	one := client.NewWith(s.base, s.key, transport)
 	defer one.Close()
 	put := func(u *client.Upload, meanwhile func()) *http.Response {
 		body, send := io.Pipe()
 		go func() { // ends with the request
 			defer send.Close()
-			_, _ = send.Write(make([]byte, 1<<20)) // the answer says if this failed
+			_, _ = send.Write(make([]byte, 1<<20)) // the response shows if this failed
 			meanwhile()
 		}()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, u.UploadURL, body)

@@ -23,7 +23,7 @@ type load struct {
 	ledger  *ledger
 	name    string // names this run of the server; prefix of the job names
 	clients int
-	jobs    int // that each client may submit; other requests are not limited
+	jobs    int // that each client can submit; other requests are not limited
 	note    int // length of the note in each job's settings
 	seed    uint64
 
@@ -32,7 +32,7 @@ type load struct {
 	pause time.Duration                                     // between a client's requests
 }
 
-// job makes a random job of this name.
+// job returns a random job with this name.
 func (o load) job(r *rand.Rand, name string) client.Submission {
 	if o.kind != nil {
 		return o.kind(r, name)
@@ -46,14 +46,14 @@ func (o load) job(r *rand.Rand, name string) client.Submission {
 func (o load) run(ctx context.Context, stop <-chan struct{}) {
 	var all sync.WaitGroup
 	for n := range o.clients {
-		w := &worker{load: o, ctx: ctx, stop: stop, number: n, rand: rand.New(rand.NewPCG(o.seed, uint64(n)))}
+		w := &loadClient{load: o, ctx: ctx, stop: stop, number: n, rand: rand.New(rand.NewPCG(o.seed, uint64(n)))}
 		all.Go(w.run)
 	}
 	all.Wait()
 }
 
-// worker is one client, which sends one request at a time.
-type worker struct {
+// loadClient is one client, which sends one request at a time.
+type loadClient struct {
 	load
 	ctx      context.Context
 	stop     <-chan struct{}
@@ -63,7 +63,7 @@ type worker struct {
 	files    int
 }
 
-func (w *worker) run() {
+func (w *loadClient) run() {
 	steps := []struct {
 		weight int
 		step   func() error
@@ -97,7 +97,7 @@ func (w *worker) run() {
 }
 
 // rest pauses, at most until the load ends.
-func (w *worker) rest(d time.Duration) {
+func (w *loadClient) rest(d time.Duration) {
 	if d == 0 {
 		return
 	}
@@ -109,7 +109,7 @@ func (w *worker) rest(d time.Duration) {
 	}
 }
 
-func (w *worker) stopped() bool {
+func (w *loadClient) stopped() bool {
 	select {
 	case <-w.stop:
 		return true
@@ -118,9 +118,9 @@ func (w *worker) stopped() bool {
 	}
 }
 
-// failed notes an error response. Without a response, the server is gone or the
+// failed records an error response. Without a response, the server has exited or the
 // connection failed. After a short rest the client tries something else.
-func (w *worker) failed(err error) {
+func (w *loadClient) failed(err error) {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		w.ledger.refused(refused)
 	}
@@ -136,7 +136,7 @@ func except(err error, codes ...string) error {
 }
 
 // upload creates an upload, sends its bytes and completes it.
-func (w *worker) upload() error {
+func (w *loadClient) upload() error {
 	w.files++
 	name := fmt.Sprintf("%s-%d-%d.txt", w.name, w.number, w.files)
 	u, err := w.client.CreateUpload(w.ctx, "", name)
@@ -169,7 +169,7 @@ func (w *worker) upload() error {
 }
 
 // removeFile deletes a file.
-func (w *worker) removeFile() error {
+func (w *loadClient) removeFile() error {
 	fact, ok := w.ledger.file(w.rand, func(f fileFact) bool { return f.completed && !f.deleting })
 	if !ok {
 		return nil
@@ -190,7 +190,7 @@ func (w *worker) removeFile() error {
 }
 
 // fetchResult downloads a job's result.
-func (w *worker) fetchResult() error {
+func (w *loadClient) fetchResult() error {
 	fact, ok := w.ledger.job(w.rand, func(f jobFact) bool { return f.final == "COMPLETED" && f.rows == nil && !f.deleting })
 	if !ok {
 		return nil

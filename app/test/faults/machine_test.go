@@ -56,7 +56,7 @@ type guest struct {
 	server  *server
 	disk    *disk
 	port    int
-	clock   string // at the next boot, in UTC; "": the true time
+	clock   string // at the next boot, in UTC; "" means the true time
 	process *exec.Cmd
 	console io.WriteCloser
 	log     *whole.Log
@@ -106,7 +106,7 @@ func freePort(t *testing.T) int {
 	return port
 }
 
-// boot switches the machine on and waits until molrun answers.
+// boot switches the machine on and waits until molrun responds.
 func (g *guest) boot() {
 	g.t.Helper()
 	nbd, err := net.Listen("tcp", "127.0.0.1:0")
@@ -169,8 +169,8 @@ func (g *guest) read(output io.Reader) {
 	case <-started:
 	case <-ended:
 		g.t.Fatalf("the machine stopped while booting:\n%s", g.log.Tail())
-	case <-time.After(5 * patience): // its processor is emulated, perhaps by a busy one
-		g.t.Fatalf("the machine does not start:\n%s", g.log.Tail())
+	case <-time.After(5 * patience): // its processor is emulated, perhaps on a busy host
+		g.t.Fatalf("the machine did not start:\n%s", g.log.Tail())
 	}
 	g.server.exited = ended
 	if g.server.key == "" {
@@ -182,8 +182,8 @@ func (g *guest) read(output io.Reader) {
 	}
 }
 
-// tell types a command on the console.
-func (g *guest) tell(command string) {
+// typeCommand types a command on the console.
+func (g *guest) typeCommand(command string) {
 	g.t.Helper()
 	_, err := io.WriteString(g.console, command+"\n")
 	must.OK(g.t, err)
@@ -194,15 +194,15 @@ func (g *guest) off() {
 	if g.process == nil {
 		return
 	}
-	_ = g.process.Process.Kill() // it may be off already
+	_ = g.process.Process.Kill() // it might be off already
 	g.parts.Wait()
 	_ = g.process.Wait() // killed
 	g.process = nil
 }
 
-// cut cuts the power at a flush and loses some unflushed sectors. The machine
-// runs on for a moment with a disk that no longer answers: whatever it
-// acknowledges then must already be on disk.
+// cut cuts the power at a flush and loses some unflushed sectors. The machine runs for a
+// moment longer with a disk that no longer responds: everything it acknowledges then must
+// already be on disk.
 func (g *guest) cut(l *ledger, name string, r *rand.Rand) (cached int) {
 	g.t.Helper()
 	c, moment := g.server.client(), time.Duration(r.IntN(4000))*time.Millisecond
@@ -229,7 +229,7 @@ func (g *guest) cut(l *ledger, name string, r *rand.Rand) (cached int) {
 // submitLate submits some jobs shortly before the power cut; most get no
 // response.
 func (l *ledger) submitLate(ctx context.Context, name string, c *client.Client) *sync.WaitGroup {
-	w := &worker{load: load{client: c, ledger: l}, ctx: ctx}
+	w := &loadClient{load: load{client: c, ledger: l}, ctx: ctx}
 	var all sync.WaitGroup
 	for n := range 8 {
 		s := diaryJob(fmt.Sprintf("%s-late-%d", name, n), 0, 0)
@@ -244,7 +244,7 @@ func (l *ledger) submitLate(ctx context.Context, name string, c *client.Client) 
 func (l *ledger) askAll(ctx context.Context, moment time.Duration, c *client.Client) {
 	ctx, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()
-	w := &worker{load: load{client: c, ledger: l}, ctx: ctx}
+	w := &loadClient{load: load{client: c, ledger: l}, ctx: ctx}
 	var all sync.WaitGroup
 	l.note(func() {
 		for _, fact := range l.jobs {

@@ -16,7 +16,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// receiver takes notices. It answers each message with an error before it takes it.
+// receiver receives notifications. It responds to each message with an error before it
+// accepts it.
 type receiver struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -35,7 +36,7 @@ func newReceiver(t *testing.T) (r *receiver, url string) {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, err := io.ReadAll(q.Body)
 	if err != nil {
-		return // the service was killed meanwhile
+		return // the service was killed during the request
 	}
 	var message struct {
 		Data struct{ JobName string }
@@ -79,7 +80,7 @@ func (s *server) post(path string, body any) {
 
 // The service is killed while jobs end and notifications are sent: between the commit and
 // the delivery, and between the delivery and its record.
-func TestKillsLoseNoNotice(t *testing.T) {
+func TestKillsLoseNoNotification(t *testing.T) {
 	t.Parallel()
 	hooked, hook := newReceiver(t)
 	asked, address := newReceiver(t)
@@ -99,7 +100,7 @@ func TestKillsLoseNoNotice(t *testing.T) {
 		s.check()
 		s.start()
 	}
-	must.Become(t, "all notices have arrived", func() bool { return hooked.jobs() == len(want) && asked.jobs() == len(want) })
+	must.Become(t, "all notifications have arrived", func() bool { return hooked.jobs() == len(want) && asked.jobs() == len(want) })
 	s.stop()
 	s.check()
 	for _, r := range []*receiver{hooked, asked} {
@@ -107,7 +108,7 @@ func TestKillsLoseNoNotice(t *testing.T) {
 			ids := r.taken[name]
 			slices.Sort(ids)
 			if ids = slices.Compact(ids); len(ids) != 1 {
-				t.Errorf("job %s is told of by the messages %q, want one, at least once", name, ids)
+				t.Errorf("job %s was reported by the messages %q, want one message, at least once", name, ids)
 			}
 		}
 	}

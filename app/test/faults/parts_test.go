@@ -15,34 +15,35 @@ import (
 	"molrun/app/client"
 )
 
-// parts is what the client of a file that is sent in parts knows.
+// parts is what the client knows about a file that it sends in parts.
 type parts struct {
 	link   string // path and query of its uploadUrl
 	length int64
-	known  bool  // its length is told with the first part
-	sent   int64 // how far any request went
-	acked  int64 // how far an answer said that bytes are stored
-	busy   bool  // a client sends a part
-	late   int   // how many parts that broke may still reach the service
+	known  bool  // the first part announces its length
+	sent   int64 // highest offset sent by any request
+	acked  int64 // highest offset that a response reported as stored
+	busy   bool  // a client is sending a part
+	late   int   // number of broken parts that can still reach the service
 }
 
-var errBroken = errors.New("the connection breaks")
+var errBroken = errors.New("the connection broke")
 
-// broken is a body that ends before it is over.
+// broken is a body that ends early.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errBroken }
 
-// offset asks how many bytes are stored, and whether they are all.
+// offset queries how many bytes are stored, and whether the file is complete.
 func (p *parts) offset(ctx context.Context, base string) (at int64, whole bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodHead, base+p.link, nil)
 	if err != nil {
 		return 0, false, err
 	}
-	return ask(r)
+	return sendRequest(r)
 }
 
-// part is the request that sends bytes from one place to another. Some break midway.
+// part returns the request that sends the bytes between two offsets. If breaks is set, it
+// breaks midway.
 func (p *parts) part(ctx context.Context, base, text string, from, to int64, breaks bool) (*http.Request, error) {
 	p.sent = max(p.sent, to)
 	var body io.Reader = strings.NewReader(text[from:to])
@@ -73,7 +74,8 @@ func (p *parts) part(ctx context.Context, base, text string, from, to int64, bre
 	return r, nil
 }
 
-// breakBeforeAByte sends the head of a part, nothing of its body, and waits until the service gives it up.
+// breakBeforeAByte sends the head of a part and nothing of its body, and waits until the
+// service abandons the request.
 func (p *parts) breakBeforeAByte(base, text string, from int64) error {
 	r, err := p.part(context.Background(), base, text, from, from+1, false)
 	if err != nil {
@@ -101,8 +103,8 @@ func (p *parts) breakBeforeAByte(base, text string, from int64) error {
 	return err
 }
 
-// ask sends a request and reads what the answer says is stored.
-func ask(r *http.Request) (at int64, whole bool, err error) {
+// sendRequest sends a request and reads the stored length from the response.
+func sendRequest(r *http.Request) (at int64, whole bool, err error) {
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, false, err
@@ -114,7 +116,7 @@ func ask(r *http.Request) (at int64, whole bool, err error) {
 	}
 	if answer.StatusCode >= 300 {
 		code := errorCode(text)
-		if r.Method == http.MethodHead { // which has no body
+		if r.Method == http.MethodHead { // HEAD responses have no body
 			code = map[int]string{http.StatusForbidden: "LINK_EXPIRED", http.StatusNotFound: "NOT_FOUND"}[answer.StatusCode]
 		}
 		return 0, false, &client.Error{Status: answer.StatusCode, Code: code, Message: string(text)}
@@ -123,8 +125,8 @@ func ask(r *http.Request) (at int64, whole bool, err error) {
 	return at, answer.Header.Get("Upload-Complete") == "?1", err
 }
 
-// compare notes how many bytes an answer says are stored, and says what is wrong with
-// that.
+// compare records how many bytes a response reports as stored, and describes what is
+// wrong with that.
 func (p *parts) compare(at int64) (wrong string) {
 	switch {
 	case at < p.acked:
@@ -136,8 +138,8 @@ func (p *parts) compare(at int64) (wrong string) {
 	return wrong
 }
 
-// sendParts begins a file that is sent in parts, or goes on with one.
-func (w *worker) sendParts() error {
+// sendParts begins a file that is sent in parts, or continues one.
+func (w *loadClient) sendParts() error {
 	fact, err := w.takeParts()
 	if err != nil {
 		return err
@@ -152,8 +154,8 @@ func (w *worker) sendParts() error {
 	return nil
 }
 
-// takeParts returns a file that no other client sends meanwhile.
-func (w *worker) takeParts() (*fileFact, error) {
+// takeParts returns a file that no other client is sending.
+func (w *loadClient) takeParts() (*fileFact, error) {
 	var taken *fileFact
 	if w.rand.IntN(2) == 0 {
 		w.ledger.note(func() {
@@ -170,13 +172,13 @@ func (w *worker) takeParts() (*fileFact, error) {
 	name := fmt.Sprintf("%s-%d-%d-parts.txt", w.name, w.number, w.files)
 	var text strings.Builder
 	for n := range w.rand.IntN(4000) {
-		fmt.Fprintln(&text, name, n) // so that no place is like another
+		fmt.Fprintln(&text, name, n) // so that no two positions have the same bytes
 	}
 	return w.beginParts(name, text.String(), w.rand.IntN(2) == 0)
 }
 
 // beginParts creates the upload of a file that is sent in parts.
-func (w *worker) beginParts(name, text string, known bool) (*fileFact, error) {
+func (w *loadClient) beginParts(name, text string, known bool) (*fileFact, error) {
 	u, err := w.client.CreateUpload(w.ctx, "", name)
 	if err != nil {
 		return nil, err
@@ -187,9 +189,9 @@ func (w *worker) beginParts(name, text string, known bool) (*fileFact, error) {
 	return fact, nil
 }
 
-// sendPart sends a part, from where the service says that the file ends. If it is the
-// last, it completes the upload.
-func (w *worker) sendPart(fact *fileFact, to func(at int64) int64, breaks bool) error {
+// sendPart sends a part, starting where the service reports that the file ends. After the
+// last part it completes the upload.
+func (w *loadClient) sendPart(fact *fileFact, to func(at int64) int64, breaks bool) error {
 	p := fact.parts
 	at, whole, err := p.offset(w.ctx, w.base)
 	if err != nil {
@@ -201,9 +203,9 @@ func (w *worker) sendPart(fact *fileFact, to func(at int64) int64, breaks bool) 
 		if err != nil {
 			return err
 		}
-		at, whole, err = ask(r)
+		at, whole, err = sendRequest(r)
 		if err != nil && p.late > 0 && except(err, "UPLOAD_OFFSET_MISMATCH") == nil {
-			p.late-- // it reached the service after that was asked where to go on
+			p.late-- // it reached the service after the offset was queried
 			return nil
 		}
 		if breaks {
@@ -229,8 +231,8 @@ func (w *worker) sendPart(fact *fileFact, to func(at int64) int64, breaks bool) 
 	return nil
 }
 
-// stored notes what an answer says is stored.
-func (w *worker) stored(fact *fileFact, at int64) {
+// stored records how much a response reports as stored.
+func (w *loadClient) stored(fact *fileFact, at int64) {
 	w.ledger.acknowledge(func() {
 		if wrong := fact.parts.compare(at); wrong != "" && len(w.ledger.excused) == 0 {
 			w.ledger.faults = append(w.ledger.faults, fmt.Sprintf("the parts of file %s: %s", fact.id, wrong))
@@ -243,7 +245,7 @@ func (s *server) finishParts(l *ledger, v *verdict) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	w := &worker{load: load{client: s.client(), ledger: l, base: s.base}, ctx: ctx}
+	w := &loadClient{load: load{client: s.client(), ledger: l, base: s.base}, ctx: ctx}
 	defer w.client.Close()
 	for id, fact := range l.files {
 		if fact.parts == nil || fact.sent {

@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// partCalls are the calls by which a file that is sent in parts gets to the disk.
+// partCalls are the calls that write a file sent in parts to disk.
 var partCalls = []failing{
 	{name: "create", calls: []string{"openat"}, files: `^uploads/partial/`},
 	{name: "reserve", calls: []string{"fallocate"}, files: `^uploads/partial/`},
@@ -26,7 +26,7 @@ var partCalls = []failing{
 	{name: "record", calls: []string{"fdatasync"}, files: `^jobs\.db$`},
 }
 
-// longText is a text of which no two places are alike.
+// longText returns a text in which no two positions are alike.
 func longText(size int) string {
 	var b strings.Builder
 	for n := 0; b.Len() < size; n++ {
@@ -36,13 +36,13 @@ func longText(size int) string {
 }
 
 // sender returns a client that sends files in parts.
-func (s *server) sender(l *ledger) *worker {
-	return &worker{load: load{client: s.client(), base: s.base, ledger: l}, ctx: s.t.Context()}
+func (s *server) sender(l *ledger) *loadClient {
+	return &loadClient{load: load{client: s.client(), base: s.base, ledger: l}, ctx: s.t.Context()}
 }
 
-// Every call fails that stores a file which arrives in parts, or the service is killed
-// there. The file goes on from where the service then says that it ends: never behind
-// what is stored, never before what it has said.
+// Every call that stores a file sent in parts fails in turn, or the service is killed
+// there. The file resumes where the service then reports that it ends: never after the
+// end of the stored bytes, never before an offset that was acknowledged.
 func TestFailingCallsLoseNoPart(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -65,7 +65,8 @@ func TestFailingCallsLoseNoPart(t *testing.T) {
 	}
 }
 
-// parts sends a file in parts while the n-th call fails, and reports whether it was made.
+// parts sends a file in parts while the n-th call fails, and reports whether the call was
+// made.
 func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	t.Helper()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"64MiB\"\n")
@@ -83,7 +84,7 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	}
 	s.run("touch", in.Armed)
 	to := func(at int64) int64 {
-		for _, end := range []int64{1 << 20, 12 << 20} { // longer than what is recorded at a time
+		for _, end := range []int64{1 << 20, 12 << 20} { // longer than the amount recorded at a time
 			if end > at {
 				return end
 			}
@@ -101,7 +102,7 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 			case err == nil:
 			case answered && (refused.Status < 500 || fault == "ENOSPC" && f.name != "record" && refused.Status != http.StatusInsufficientStorage):
 				t.Errorf("%s at call %d of %v is answered with %v", fault, n, f.calls, refused)
-			case !answered: // killed, or ended because the database can't be trusted
+			case !answered: // killed, or exited because the database cannot be trusted
 				code := s.await()
 				if fault != "KILL" && code != 74 {
 					t.Errorf("the service ended with %d:\n%s", code, s.log.Tail())
@@ -123,8 +124,8 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	return in.made()
 }
 
-// A part that finds no free descriptor, at whatever point, is refused for the moment. What
-// is stored is still known, and the file goes on.
+// A part that runs out of descriptors, at any point, is rejected temporarily. The stored
+// length is still known, and the file continues.
 func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "prlimit")
@@ -137,12 +138,12 @@ func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 		fact, err := w.beginParts(fmt.Sprintf("f%d.txt", free), longText(3<<20), free%2 == 0)
 		must.OK(t, err)
 		for _, end := range []int64{1 << 20, 2 << 20, 3 << 20} {
-			at, _, err := fact.parts.offset(t.Context(), s.base) // also so that the connection is there
+			at, _, err := fact.parts.offset(t.Context(), s.base) // also establishes the connection
 			must.OK(t, err)
 			s.leaveDescriptors(free)
 			r, err := fact.parts.part(t.Context(), s.base, fact.text, at, end, false)
 			must.OK(t, err)
-			_, _, err = ask(r)
+			_, _, err = sendRequest(r)
 			s.leaveDescriptors(1000)
 			no, answered := errors.AsType[*client.Error](err)
 			switch {

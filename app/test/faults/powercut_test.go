@@ -27,7 +27,7 @@ func needMachine(t *testing.T) {
 	}
 }
 
-// guestLoad is the load for a virtual machine, which may be slow.
+// guestLoad is the load for a virtual machine, which can be slow.
 func guestLoad(boot int, r *rand.Rand) load {
 	return load{name: fmt.Sprintf("b%d", boot), clients: 6, jobs: 3, rows: 8, seed: r.Uint64()}
 }
@@ -78,8 +78,9 @@ func TestPowerCutsLoseNothingAcknowledged(t *testing.T) {
 	t.Logf("acknowledged %d, %v", l.acknowledged(), v)
 }
 
-// compareResults checks that each job whose record says COMPLETED has its result: many are made
-// durable at once, and before the records. What has outlasted one cut is not compared again.
+// compareResults checks that each job whose record says COMPLETED has its result: many
+// results are made durable at once, before the records. A result that has survived one
+// cut is not compared again.
 func (s *server) compareResults(l *ledger, v *verdict) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -104,7 +105,7 @@ func (s *server) compareResults(l *ledger, v *verdict) {
 // sharedProcesses returns how many processes of the machine have run several rows.
 func (g *guest) sharedProcesses() (n int) {
 	g.t.Helper()
-	g.tell(`for f in data/jobs/*/[0-9]*/run.json; do tr -d ' \n' <$f | grep -o '"pid":[0-9]*,"bootId":"[^"]*"'; done | sort | uniq -d | wc -l | sed 's/.*/shared processes: &./'`)
+	g.typeCommand(`for f in data/jobs/*/[0-9]*/run.json; do tr -d ' \n' <$f | grep -o '"pid":[0-9]*,"bootId":"[^"]*"'; done | sort | uniq -d | wc -l | sed 's/.*/shared processes: &./'`)
 	said := regexp.MustCompile(`shared processes: (\d+)\.`)
 	must.Become(g.t, "the machine counts processes", func() bool {
 		m := said.FindStringSubmatch(g.log.String())
@@ -117,8 +118,8 @@ func (g *guest) sharedProcesses() (n int) {
 	return n
 }
 
-// jumpClock sets the clock a year ahead under load, then back, and cuts the
-// power. Links made before a jump may be refused after it.
+// jumpClock sets the clock a year ahead under load, then back, and cuts the power. Links
+// made before a jump can be rejected after it.
 func (g *guest) jumpClock(l *ledger, random *rand.Rand) (sectors int) {
 	g.t.Helper()
 	l.note(func() { l.excused = []string{"LINK_EXPIRED", "LINK_INVALID"} })
@@ -132,9 +133,9 @@ func (g *guest) jumpClock(l *ledger, random *rand.Rand) (sectors int) {
 	return sectors
 }
 
-// startIn1970 switches the machine on as one whose clock has no battery: molrun
-// starts long before anything in its data directory, and the clock is set under
-// load, as a time server does.
+// startIn1970 switches the machine on as if its clock had no battery: molrun starts long
+// before any date in its data directory, and the clock is set under load, as a time
+// server does.
 func (g *guest) startIn1970(l *ledger, random *rand.Rand) (sectors int) {
 	g.t.Helper()
 	g.clock = "1970-01-01T00:05:00"
@@ -148,15 +149,15 @@ func (g *guest) startIn1970(l *ledger, random *rand.Rand) (sectors int) {
 	return sectors
 }
 
-// setClock sets the machine's clock with an offset from the true time and waits
-// until molrun's responses show it.
+// setClock sets the machine's clock at an offset from the true time and waits until
+// molrun's responses show it.
 func (g *guest) setClock(beside time.Duration) {
 	g.t.Helper()
-	g.tell(fmt.Sprintf("date -s @%d", time.Now().Add(beside).Unix()))
+	g.typeCommand(fmt.Sprintf("date -s @%d", time.Now().Add(beside).Unix()))
 	g.clockShows(beside)
 }
 
-// clockShows waits until molrun's responses have the true time with an offset.
+// clockShows waits until molrun's responses show the true time plus an offset.
 func (g *guest) clockShows(beside time.Duration) {
 	g.t.Helper()
 	c := &http.Client{Timeout: patience}
@@ -171,8 +172,8 @@ func (g *guest) clockShows(beside time.Duration) {
 	})
 }
 
-// This tests the method: if the disk acknowledges flushes without doing them,
-// acknowledged data is lost, and the comparison finds that.
+// This tests the method: if the disk acknowledges flushes without performing them,
+// acknowledged data is lost, and the comparison detects that.
 func TestPowerCutDataLossOnLyingDiskIsDetected(t *testing.T) {
 	needMachine(t)
 	g := newGuest(t)

@@ -14,9 +14,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// While jobs wait, another program is installed in place of the running one in
-// every way that people do it. Jobs start from the program that runs, not from
-// what is found under its name, so none fails and none needs a second attempt.
+// While jobs wait, another program is installed in place of the running one, in every
+// common way. Jobs start from the running program, not from the file at its path, so none
+// fails and none needs a second attempt.
 func TestReplacedProgramFailsNoWaitingJob(t *testing.T) {
 	t.Parallel()
 	for _, sandboxed := range []bool{false, true} {
@@ -34,9 +34,10 @@ func TestReplacedProgramFailsNoWaitingJob(t *testing.T) {
 	}
 }
 
-// The program is replaced and the service restarted while rows share a process of the older
-// program. That process runs on and ends its rows; the next ones have a process of the newer.
-func TestUpgradeUnderAPilot(t *testing.T) {
+// The program is replaced and the service restarted while jobs of a batch share a process
+// of the older program. That process continues and finishes its jobs; the next jobs get a
+// process of the newer program.
+func TestUpgradeDuringSharedProcess(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"1GiB\"\n")
 	s.addAlgorithm(shortDiary)
@@ -44,7 +45,7 @@ func TestUpgradeUnderAPilot(t *testing.T) {
 	s.run("cp", *program, s.program)
 	s.start()
 	s.gatedBatch("older", s.path("gate"))
-	pid := s.pilotOf("older")
+	pid := s.workerOf("older")
 	s.run("install", "-m", "755", *program, s.program)
 	s.stop()
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
@@ -54,7 +55,7 @@ func TestUpgradeUnderAPilot(t *testing.T) {
 	must.OK(t, os.WriteFile(s.path("gate"), nil, 0o600))
 	s.finish("older")
 	shared := s.compareDiaries("older")
-	s.diaryBatch("newer", pilotRows)
+	s.diaryBatch("newer", workerRows)
 	s.finish("newer")
 	if s.compareDiaries("newer") == 0 || shared == 0 {
 		t.Error("no rows shared a process")
@@ -65,18 +66,19 @@ func TestUpgradeUnderAPilot(t *testing.T) {
 			t.Errorf("%s has %d attempts", job.Name, job.Attempts)
 		}
 	}
-	if pid == s.pilotOf("newer") {
+	if pid == s.workerOf("newer") {
 		t.Error("the older program runs the newer rows")
 	}
 	s.stop()
 	s.check()
 }
 
-// gatedBatch submits rows that wait for a file, and waits until one of them runs.
+// gatedBatch submits a batch of jobs that wait for a file, and waits until one of them is
+// running.
 func (s *server) gatedBatch(name, gate string) {
 	s.t.Helper()
 	b := client.BatchSubmission{Name: name, Type: "diary"}
-	for n := range pilotRows {
+	for n := range workerRows {
 		b.Settings = append(b.Settings, withGate(diaryJob(fmt.Sprintf("%s-%d", name, n+1), 0, 1), gate).Settings)
 	}
 	_, err := s.client().SubmitBatch(s.t.Context(), b)
@@ -87,8 +89,8 @@ func (s *server) gatedBatch(name, gate string) {
 	})
 }
 
-// pilotOf returns the process of a row of a batch that has begun.
-func (s *server) pilotOf(batch string) (pid int) {
+// workerOf returns the process of a batch's job that has begun.
+func (s *server) workerOf(batch string) (pid int) {
 	s.t.Helper()
 	for job, err := range s.client().Jobs(s.t.Context(), client.JobFilter{Batch: batch, PageSize: 100}) {
 		must.OK(s.t, err)
@@ -100,7 +102,7 @@ func (s *server) pilotOf(batch string) (pid int) {
 	return 0
 }
 
-// linkBubblewrap makes the service find bwrap.
+// linkBubblewrap adds bwrap to the service's PATH.
 func (s *server) linkBubblewrap() {
 	s.t.Helper()
 	path, err := exec.LookPath("bwrap")
@@ -113,8 +115,8 @@ func (s *server) linkBubblewrap() {
 	must.OK(s.t, os.Symlink(path, s.path("bin", "bwrap")))
 }
 
-// replaceWhileJobsWait replaces the program again and again while a batch runs,
-// and checks that each of its jobs is completed by its first attempt.
+// replaceWhileJobsWait repeatedly replaces the program while a batch runs, and checks
+// that each of its jobs is completed by its first attempt.
 func (s *server) replaceWhileJobsWait() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience+time.Duration(*waiting)*time.Second)
@@ -143,7 +145,7 @@ func (s *server) replaceWhileJobsWait() {
 	s.check()
 }
 
-// replacements are the ways in which the program is replaced.
+// replacements are the ways to replace the program.
 var replacements = []struct {
 	name    string
 	replace func(*server)
@@ -176,7 +178,7 @@ var replacements = []struct {
 	}},
 }
 
-// absence is how long the program is away.
+// absence is how long the program is missing.
 const absence = 2 * time.Second
 
 // run runs a command on this machine.

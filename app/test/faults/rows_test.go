@@ -16,14 +16,14 @@ import (
 	"molrun/app/test/must"
 )
 
-// A batch is submitted to the cluster in a few arrays, not row by row. Once the rows are
-// known to be short, they share jobs.
+// A batch is submitted to the cluster in a few arrays, not job by job. Once its jobs are
+// known to be short, they share Slurm jobs.
 func TestRowsOnTheCluster(t *testing.T) {
 	oneCluster(t)
 	most := *arraySize - 1 // tasks in an array
 	c := cluster.New(t, cluster.Knobs{
 		Nodes: 2, CPUs: 4, MemoryMiB: 8000, NoGPUs: true,
-		SlurmdTimeout: 300, // so that a busy machine is not taken for a node that is down
+		SlurmdTimeout: 300, // so that a busy machine is not mistaken for a node that is down
 		Extra:         fmt.Sprintf("MaxJobCount=50000\nMaxArraySize=%d\n", *arraySize),
 	})
 	s := newSite(t, c, fmt.Sprintf("max_jobs = %d\n", max(5000, *rows)))
@@ -56,12 +56,12 @@ func TestRowsOnTheCluster(t *testing.T) {
 	must.OK(t, err)
 	took = time.Since(begin)
 	s.compareRows(ctx, lab, "again")
-	if left := waitForNone(s.pilotDirs, patience); len(left) > 0 {
-		t.Errorf("%d directories of pilots are left: %v", len(left), left)
+	if left := waitForNone(s.workerDirs, patience); len(left) > 0 {
+		t.Errorf("%d worker directories remain: %v", len(left), left)
 	}
 	jobs := sum(s.arrays()) - before
 	longest := max(s.longestRun(ctx, lab, "rows"), s.longestRun(ctx, lab, "again"))
-	if longest <= fifthOfPilot && jobs > *rows/5+2 {
+	if longest <= fifthOfWorker && jobs > *rows/5+2 {
 		t.Errorf("%d rows of at most %v took %d jobs of Slurm", *rows, longest, jobs)
 	}
 	t.Logf("once they are known to be short: completed after %v, in %d jobs of Slurm; the longest run took %v", took.Round(time.Millisecond), jobs, longest)
@@ -72,20 +72,21 @@ func TestRowsOnTheCluster(t *testing.T) {
 	must.OK(t, err)
 	s.compareRows(ctx, lab, "brief")
 	jobs, longest = sum(s.arrays())-before, s.longestRun(ctx, lab, "brief")
-	if jobs >= *rows || longest <= fifthOfPilot && jobs > *rows/5+2 {
-		t.Errorf("%d rows of an algorithm that says they are short took %d jobs of Slurm; the longest run took %v", *rows, jobs, longest)
+	if jobs >= *rows || longest <= fifthOfWorker && jobs > *rows/5+2 {
+		t.Errorf("%d jobs declared short took %d Slurm jobs; the longest run took %v", *rows, jobs, longest)
 	}
-	t.Logf("if the algorithm says that they are short: in %d jobs of Slurm; the longest run took %v", jobs, longest)
+	t.Logf("declared short by the algorithm: %d Slurm jobs; the longest run took %v", jobs, longest)
 	s.stop()
 	s.check()
 }
 
-// fifthOfPilot is a fifth of what a pilot takes at a time: rows that are known to be no longer
-// come five or more into a job of Slurm. On a busy machine they may take longer, and share less.
-const fifthOfPilot = 800 * time.Millisecond
+// fifthOfWorker is a fifth of the time that a worker claims at once: at least five jobs
+// known to be no longer than this share one Slurm job. On a busy machine they can take
+// longer and share less.
+const fifthOfWorker = 800 * time.Millisecond
 
-// longestRun returns how long the longest row of a batch has run, by the records. What is known
-// of run times follows from these.
+// longestRun returns the longest run time of a batch's jobs according to the records, on
+// which estimates of run times are based.
 func (s *site) longestRun(ctx context.Context, c *client.Client, batch string) (longest time.Duration) {
 	s.t.Helper()
 	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: batch, PageSize: 100}) {
@@ -97,7 +98,7 @@ func (s *site) longestRun(ctx context.Context, c *client.Client, batch string) (
 	return longest
 }
 
-// briefRows returns a batch of rows that end at once.
+// briefRows returns a batch of jobs that end immediately.
 func briefRows(name string, n int) client.BatchSubmission {
 	b := client.BatchSubmission{Name: name, Type: "brief"}
 	for i := range n {
@@ -123,7 +124,7 @@ func smallestRows(name string, n int) client.BatchSubmission {
 	return b
 }
 
-// compareRows checks every row, and that nothing is left on the cluster.
+// compareRows checks every job of a batch, and that nothing remains on the cluster.
 func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) {
 	s.t.Helper()
 	seen := map[string]bool{}
@@ -136,13 +137,13 @@ func (s *site) compareRows(ctx context.Context, c *client.Client, batch string) 
 	}
 	must.Equal(s.t, "the batch", len(seen), *rows)
 	if left := append(waitForNone(s.inSlurm, patience), waitForNone(s.attemptDirs, patience/2)...); len(left) > 0 {
-		s.t.Errorf("%d jobs or directories are left on the cluster: %s", len(left), left[0])
+		s.t.Errorf("%d jobs or directories remain on the cluster: %s", len(left), left[0])
 	}
 }
 
-// pilotDirs returns the directories of pilots.
-func (s *site) pilotDirs() []string {
-	dirs, err := filepath.Glob(filepath.Join(s.shared, "pilots", "*"))
+// workerDirs returns the directories of workers.
+func (s *site) workerDirs() []string {
+	dirs, err := filepath.Glob(filepath.Join(s.shared, "workers", "*"))
 	must.OK(s.t, err)
 	return dirs
 }

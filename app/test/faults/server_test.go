@@ -31,7 +31,7 @@ type server struct {
 	program string   // molrun
 	prefix  []string // command that starts molrun, such as strace
 	env     []string // additional environment
-	remote  bool     // it runs in a virtual machine, where its diary can't be read
+	remote  bool     // it runs in a virtual machine, where its diary cannot be read
 	key     string   // of an administrator of the organization "lab"
 	base    string
 	process *exec.Cmd
@@ -39,8 +39,8 @@ type server struct {
 	log     *whole.Log // since the last start
 }
 
-// newServer prepares a server without starting it. If data is "", the data
-// directory is beside the configuration; config is TOML.
+// newServer prepares a server without starting it. If data is "", the data directory is
+// next to the configuration; config is TOML.
 func newServer(t *testing.T, data, config string) *server {
 	t.Helper()
 	s := &server{t: t, dir: t.TempDir(), data: data, program: *program, log: &whole.Log{}}
@@ -103,7 +103,7 @@ func (s *server) begin() error {
 	return s.makeKey()
 }
 
-// start is begin, and fails the test on an error.
+// start is like begin, but fails the test on an error.
 func (s *server) start() {
 	s.t.Helper()
 	must.OK(s.t, s.begin())
@@ -157,7 +157,7 @@ func (s *server) ended() bool {
 	}
 }
 
-// await waits until the server exits and returns its exit code, -1 for a signal.
+// await waits until the server exits and returns its exit code, or -1 for a signal.
 func (s *server) await() int {
 	s.t.Helper()
 	select {
@@ -173,7 +173,7 @@ func (s *server) kill() {
 	if s.process == nil || s.process.Process == nil {
 		return
 	}
-	_ = s.process.Process.Kill() // it may have exited already
+	_ = s.process.Process.Kill() // it might have exited already
 	<-s.exited
 }
 
@@ -186,7 +186,7 @@ func (s *server) stop() {
 	}
 }
 
-// check runs `molrun check` and fails the test if that finds a problem.
+// check runs `molrun check` and fails the test if it finds a problem.
 func (s *server) check(args ...string) {
 	s.t.Helper()
 	if text, err := s.checked(args...); err != nil {
@@ -216,9 +216,9 @@ func (s *server) tasks() (pids []int) {
 		}
 		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
 		if err != nil || !bytes.Contains(environ, []byte("MOLRUN_TASK=")) {
-			continue // gone, or not a task
+			continue // exited, or not a task
 		}
-		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline")) // empty if the process is gone
+		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline")) // empty if the process has exited
 		where, _ := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
 		if strings.Contains(string(environ)+string(line)+where, s.dir) || strings.Contains(string(line)+where, s.data) {
 			pids = append(pids, pid)
@@ -227,7 +227,7 @@ func (s *server) tasks() (pids []int) {
 	return pids
 }
 
-// killTasks kills all processes of jobs and waits until they are gone.
+// killTasks kills all processes of jobs and waits until they have exited.
 func (s *server) killTasks() {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		pids := s.tasks()

@@ -16,9 +16,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// What a batch of rows costs on a cluster that take little time or none and are known to be
-// short, next to what Slurm itself needs for a plain array of the same program, and for one job
-// that runs it in a loop. It is a measurement, and checks no more than that all rows end well.
+// The cost of a batch of known short jobs on a cluster, compared with a plain Slurm array
+// of the same program, and with one job that runs the program in a loop. This is a
+// measurement; it checks only that all jobs end well.
 func TestShortRowsNextToAPlainArray(t *testing.T) {
 	if *shortRows == 0 {
 		t.Skip("skipped: it measures -short-rows")
@@ -33,7 +33,7 @@ func TestShortRowsNextToAPlainArray(t *testing.T) {
 	file := fmt.Sprintf(shortFile, strings.Join(program, `", "`), max(*shortTime, 0.05))
 	must.OK(t, os.WriteFile(s.path("algorithms", "short.toml"), []byte(file), 0o600))
 	s.start()
-	s.measureShort("first", 4) // the cluster is warm
+	s.measureShort("first", 4) // warms up the cluster
 	peer := cmp.Or(*shortPeer, *shortRows)
 	for round := range *shortRuns {
 		before := sum(s.arrays())
@@ -44,7 +44,7 @@ func TestShortRowsNextToAPlainArray(t *testing.T) {
 	}
 }
 
-// shortProgram is what each row runs.
+// shortProgram is the command of each job.
 func shortProgram() []string {
 	if *shortTime == 0 {
 		return []string{"/bin/true"}
@@ -71,7 +71,8 @@ expected_seconds = %g
 memory = "16MiB"
 `
 
-// measureShort returns how many rows of a batch run per second, from its submission to its end.
+// measureShort returns how many jobs of a batch run per second, from its submission to
+// its end.
 func (s *site) measureShort(name string, n int) (rate float64) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), shortLimit(n))
@@ -91,13 +92,13 @@ func (s *site) measureShort(name string, n int) (rate float64) {
 	return float64(n) / time.Since(begin).Seconds()
 }
 
-// shortLimit bounds the wait for so many short rows, or tasks of Slurm.
+// shortLimit bounds the wait for n short jobs, or tasks of Slurm.
 func shortLimit(n int) time.Duration {
 	return patience + time.Duration(float64(n)*(*shortTime+1)*float64(time.Second))
 }
 
-// plainArray returns how many of a program Slurm runs per second in an array. One that would
-// be too large for the cluster is submitted as several.
+// plainArray returns how many runs of a program per second Slurm achieves in an array. An
+// array too large for the cluster is submitted as several.
 func (s *site) plainArray(n int, program []string) (rate float64) {
 	s.t.Helper()
 	begin := time.Now()
@@ -111,7 +112,7 @@ func (s *site) plainArray(n int, program []string) (rate float64) {
 	return float64(n) / time.Since(begin).Seconds()
 }
 
-// loop returns how many of a program one job of Slurm with one CPU runs per second.
+// loop returns how many runs of a program per second one Slurm job with one CPU achieves.
 func (s *site) loop(n int, program []string) (rate float64) {
 	s.t.Helper()
 	begin := time.Now()

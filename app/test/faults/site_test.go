@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// site is a cluster with a service that runs all its jobs there.
+// site is a cluster, with a service that runs all its jobs there.
 type site struct {
 	*server
 	cluster  *cluster.Cluster
@@ -87,18 +87,18 @@ rm -f "%[1]s/said.$$"
 exit $code
 `
 
-// setHook has the next sbatch run a line of shell once, "before" or "after" the
+// setHook makes the next sbatch run a shell command line once, "before" or "after" the
 // real command.
 func (s *site) setHook(when, line string) {
 	s.t.Helper()
 	file := filepath.Join(s.commands, when)
-	_ = os.Remove(file + ".done") // there may be none
+	_ = os.Remove(file + ".done") // it might not exist
 	must.OK(s.t, os.WriteFile(file+".new", []byte(line+"\n"), 0o600))
 	must.OK(s.t, os.Rename(file+".new", file))
 }
 
-// hookRan waits until a hook has run, and reports whether it did: possibly
-// nothing was submitted.
+// hookRan waits until a hook has run, and reports whether it did: there might have been
+// no submission.
 func (s *site) hookRan(when string, within time.Duration) bool {
 	file := filepath.Join(s.commands, when)
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -114,7 +114,7 @@ func (s *site) hookRan(when string, within time.Duration) bool {
 	}
 }
 
-// inSlurm returns the jobs that Slurm has not ended, one line each.
+// inSlurm returns Slurm's unfinished jobs, one line each.
 func (s *site) inSlurm() []string {
 	s.t.Helper()
 	out := s.cluster.Run(s.t, "squeue", "--noheader", "--array", "-o", "%A %j %T %N")

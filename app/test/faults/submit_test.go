@@ -8,7 +8,7 @@ import (
 )
 
 // submit submits a job with a new name.
-func (w *worker) submit() error {
+func (w *loadClient) submit() error {
 	name, s, ok := w.newJob()
 	if !ok {
 		return w.readJob()
@@ -17,8 +17,8 @@ func (w *worker) submit() error {
 	return w.send(s)
 }
 
-// newJob makes a random job; ok is false if this client has submitted enough.
-func (w *worker) newJob() (name string, s client.Submission, ok bool) {
+// newJob returns a random job; ok is false if this client has submitted enough.
+func (w *loadClient) newJob() (name string, s client.Submission, ok bool) {
 	if w.jobsMade >= w.jobs {
 		return "", s, false
 	}
@@ -27,8 +27,8 @@ func (w *worker) newJob() (name string, s client.Submission, ok bool) {
 	return name, w.job(w.rand, name), true
 }
 
-// send submits a job. It may be repeated: a name always refers to the same job.
-func (w *worker) send(s client.Submission) error {
+// send submits a job. It can be repeated: a name always refers to the same job.
+func (w *loadClient) send(s client.Submission) error {
 	job, err := w.client.Submit(w.ctx, s)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (w *worker) send(s client.Submission) error {
 	return nil
 }
 
-// named notes the ID of the job with this name. The ledger is locked.
+// named records the ID of the job with this name. The ledger is locked.
 func (l *ledger) named(name string, job *client.Job) {
 	fact := l.jobs[name]
 	if fact.id == "" {
@@ -54,7 +54,7 @@ func (l *ledger) named(name string, job *client.Job) {
 }
 
 // submitBatch submits a batch, which is accepted as a whole or not at all.
-func (w *worker) submitBatch() error {
+func (w *loadClient) submitBatch() error {
 	_, first, ok := w.newJob()
 	if !ok {
 		return w.readJob()
@@ -62,8 +62,8 @@ func (w *worker) submitBatch() error {
 	return w.submitRows(first.Name+"-batch", first.Type, func(row string) client.Submission { return w.job(w.rand, row) })
 }
 
-// submitRows submits a batch of a new name with these rows.
-func (w *worker) submitRows(name, typ string, row func(name string) client.Submission) error {
+// submitRows submits a batch with a new name and these jobs.
+func (w *loadClient) submitRows(name, typ string, row func(name string) client.Submission) error {
 	var rows []*jobFact
 	for i := range max(2, w.rows) {
 		rows = append(rows, &jobFact{submission: row(fmt.Sprintf("%s-%d", name, i+1))})
@@ -71,9 +71,9 @@ func (w *worker) submitRows(name, typ string, row func(name string) client.Submi
 	return w.submitWhole(name, typ, rows)
 }
 
-// submitPipeline submits a first job, some that read its result, and one that starts after
-// those. Nobody cancels or deletes them, so that all succeed.
-func (w *worker) submitPipeline() error {
+// submitPipeline submits a first job, some that read its result, and one that starts
+// after those. No client cancels or deletes them, so that all succeed.
+func (w *loadClient) submitPipeline() error {
 	_, s, ok := w.newJob()
 	if !ok || w.kind != nil {
 		return w.readJob()
@@ -92,8 +92,8 @@ func (w *worker) submitPipeline() error {
 	return w.submitWhole(name, "", rows)
 }
 
-// submitWhole notes and submits a batch. A pipeline has no type of its own.
-func (w *worker) submitWhole(name, typ string, rows []*jobFact) error {
+// submitWhole records and submits a batch. A pipeline itself has no type.
+func (w *loadClient) submitWhole(name, typ string, rows []*jobFact) error {
 	fact := &jobFact{submission: client.Submission{Name: name, Type: typ}, kept: typ == ""}
 	w.ledger.note(func() {
 		w.ledger.jobs[name] = fact
@@ -106,7 +106,7 @@ func (w *worker) submitWhole(name, typ string, rows []*jobFact) error {
 	return w.sendBatch(*fact)
 }
 
-func (w *worker) sendBatch(fact jobFact) error {
+func (w *loadClient) sendBatch(fact jobFact) error {
 	name := fact.submission.Name
 	batch := client.BatchSubmission{Name: name, Type: fact.submission.Type}
 	w.ledger.note(func() {
@@ -128,7 +128,7 @@ func (w *worker) sendBatch(fact jobFact) error {
 }
 
 // submitAgain repeats a submission, acknowledged or not.
-func (w *worker) submitAgain() error {
+func (w *loadClient) submitAgain() error {
 	fact, release, ok := w.ledger.reserve(w.rand, func(f jobFact) bool { return !f.isRow })
 	if !ok {
 		return nil
@@ -140,8 +140,8 @@ func (w *worker) submitAgain() error {
 	return w.send(fact.submission)
 }
 
-// submitOther submits different work under a name that is taken.
-func (w *worker) submitOther() error {
+// submitOther submits different work under an existing name.
+func (w *loadClient) submitOther() error {
 	fact, release, ok := w.ledger.reserve(w.rand, func(f jobFact) bool { return f.id != "" })
 	if !ok {
 		return nil

@@ -26,7 +26,7 @@ var callNumbers = map[string]uint32{
 	"symlink": syscall.SYS_SYMLINK, "symlinkat": syscall.SYS_SYMLINKAT,
 }
 
-// Constants of ptrace(2), prctl(2) and seccomp(2) that package syscall lacks.
+// Constants of ptrace(2), prctl(2) and seccomp(2) that are missing from package syscall.
 const (
 	ptraceSeize        = 0x4206
 	ptraceListen       = 0x4208
@@ -120,14 +120,14 @@ func traceThread(thread int, in injection, ready *os.File) error {
 		case err != nil:
 			return err
 		case status.Stopped():
-			t.goOn(thread, status)
+			t.resume(thread, status)
 		}
 	}
 }
 
-// goOn resumes a stopped thread. If the thread was killed meanwhile, all requests
-// fail, which does not matter.
-func (t *tracer) goOn(thread int, status syscall.WaitStatus) {
+// resume resumes a stopped thread. If the thread has been killed, all requests fail, which
+// does not matter.
+func (t *tracer) resume(thread int, status syscall.WaitStatus) {
 	signal := status.StopSignal()
 	switch event := int(status) >> 16; {
 	case event == eventSeccomp:

@@ -11,9 +11,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// A commit ends with two syncs: of its data pages and of its meta page. While
-// either hangs, no response may reveal the commit, because a power cut could
-// still undo it: not to the submission, not to a repeated one, not to a read.
+// A commit ends with two syncs: of its data pages and of its meta page. While either
+// hangs, no response must reveal the commit, because a power cut could still undo it: not
+// to the submission, not to a repeated one, not to a read.
 func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -50,7 +50,7 @@ func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 			s.start()
 			l, v := newLedger(), &verdict{}
 			l.jobs[sub.Name] = &jobFact{submission: sub}
-			must.OK(t, (&worker{load: load{client: s.client(), ledger: l}, ctx: ctx}).send(sub))
+			must.OK(t, (&loadClient{load: load{client: s.client(), ledger: l}, ctx: ctx}).send(sub))
 			s.conclude(l, v)
 		})
 	}

@@ -13,12 +13,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// verdict is what the comparisons of a service with its ledger have found.
+// verdict collects the results of comparing a service with its ledger.
 type verdict struct {
 	lost, duplicated, stuck, orphans, other []string
 
-	mayFail   bool // the fault may make jobs fail
-	mayRepeat bool // an attempt may be lost after its program has ended
+	mayFail   bool // the fault can make jobs fail
+	mayRepeat bool // an attempt can be lost after its program has ended
 }
 
 func (v *verdict) String() string {
@@ -26,7 +26,7 @@ func (v *verdict) String() string {
 		len(v.lost), len(v.duplicated), len(v.stuck), len(v.orphans))
 }
 
-// findings returns the first of each kind of what was found.
+// findings returns the first of each kind of finding.
 func (v *verdict) findings() (lines []string) {
 	for what, all := range map[string][]string{
 		"lost": v.lost, "duplicated": v.duplicated, "stuck": v.stuck, "orphan process": v.orphans, "wrong": v.other,
@@ -106,8 +106,8 @@ func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) 
 	return nil
 }
 
-// everyJob iterates over all jobs, each batch before its rows. It stops at the
-// first error.
+// everyJob iterates over all jobs, each batch before its jobs. It stops at the first
+// error.
 func everyJob(ctx context.Context, c *client.Client) iter.Seq2[*client.Job, error] {
 	return func(yield func(*client.Job, error) bool) {
 		for job, err := range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Subjobs: true, PageSize: 100}) {
@@ -123,8 +123,8 @@ func everyJob(ctx context.Context, c *client.Client) iter.Seq2[*client.Job, erro
 	}
 }
 
-// rowsOf iterates over the rows of a listed batch. A page contains only a few
-// megabytes of rows; a longer batch needs a listing of its own.
+// rowsOf iterates over the jobs of a listed batch. A page contains only a few megabytes
+// of jobs; a longer batch needs a separate listing.
 func rowsOf(ctx context.Context, c *client.Client, batch *client.Job) iter.Seq2[*client.Job, error] {
 	if batch.SubjobsTruncated {
 		return c.Jobs(ctx, client.JobFilter{Batch: batch.Name, WholeOrganization: true, PageSize: 100})
@@ -218,7 +218,7 @@ func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string
 	return l.compareBytes(ctx, base, v, again)
 }
 
-// compareParts compares how much is stored of the files that are sent in parts. The
+// compareParts compares the stored lengths of the files that are sent in parts. The
 // ledger is locked.
 func (l *ledger) compareParts(ctx context.Context, base string, v *verdict) error {
 	for id, fact := range l.files {
@@ -231,7 +231,7 @@ func (l *ledger) compareParts(ctx context.Context, base string, v *verdict) erro
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("ask for the offset of file %s: %w", id, err)
+			return fmt.Errorf("get the offset of file %s: %w", id, err)
 		}
 		if wrong := fact.parts.compare(at); wrong != "" {
 			v.lost = append(v.lost, fmt.Sprintf("the parts of file %s: %s", id, wrong))
@@ -248,7 +248,7 @@ func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, agai
 		}
 		text, err := get(ctx, base+fact.link)
 		if except(err, l.excused...) == nil && err != nil {
-			continue // the link is refused as expected; its record was compared
+			continue // the link is rejected as expected; its record was compared
 		}
 		if except(err, "NOT_FOUND") == nil && err != nil {
 			v.lost = append(v.lost, "the bytes of file "+id)
@@ -289,9 +289,10 @@ func (s *server) drain(l *ledger, v *verdict) {
 	}
 }
 
-// compareDiary compares a finished job with its page of the diary: no attempt ran twice or
-// beside another one, the last one of a completed job succeeded, and a job failed only because a
-// client cancelled it or its program exits with an error, unless the fault explains more.
+// compareDiary compares a finished job with its page of the diary: no attempt ran twice
+// or overlapped another one, the last attempt of a completed job succeeded, and a job
+// failed only because a client canceled it or its program exits with an error, unless the
+// fault explains more.
 func (v *verdict) compareDiary(job *client.Job, p page, fact *jobFact) {
 	v.comparePage(job, p)
 	var last execution
@@ -316,7 +317,7 @@ func (v *verdict) compareDiary(job *client.Job, p page, fact *jobFact) {
 	}
 }
 
-// compareOrder checks that a job of a pipeline began only when those that it waits for had
+// compareOrder checks that a job of a pipeline began only after the jobs it waits for had
 // succeeded.
 func (s *server) compareOrder(name string, fact *jobFact, v *verdict) {
 	own := s.readDiary(name).executions
@@ -349,8 +350,7 @@ func (v *verdict) comparePage(job *client.Job, p page) {
 	}
 }
 
-// findOrphans waits a moment for the jobs' processes to exit; those left are
-// orphans.
+// findOrphans waits for the jobs' processes to exit; those that do not are orphans.
 func (s *server) findOrphans(v *verdict) {
 	s.t.Helper()
 	for _, pid := range waitForNone(s.tasks, patience) {
@@ -358,8 +358,8 @@ func (s *server) findOrphans(v *verdict) {
 	}
 }
 
-// waitForNone calls list until it returns nothing. After the given time it gives up and
-// returns what is left.
+// waitForNone calls list until it returns nothing, or until the given time has passed,
+// and returns the rest.
 func waitForNone[T any](list func() []T, within time.Duration) (left []T) {
 	for begin := time.Now(); time.Since(begin) < within; time.Sleep(50 * time.Millisecond) {
 		if left = list(); len(left) == 0 {

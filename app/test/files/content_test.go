@@ -10,27 +10,28 @@ import (
 	"molrun/app/test/must"
 )
 
-// counts are what readers have to agree on.
+// counts are the values that readers must agree on.
 type counts struct {
 	Models   int    `json:"models"`
-	Chains   int    `json:"chains"`   // with polymers
+	Chains   int    `json:"chains"`   // chains with polymers
 	Residues int    `json:"residues"` // of polymers
 	Ligands  int    `json:"ligands"`
 	Waters   int    `json:"waters"`
-	Atoms    int    `json:"atoms"` // of the first model, at all their places
+	Atoms    int    `json:"atoms"` // of the first model, in all alternate locations
 	Error    string `json:"error,omitempty"`
 }
 
-// together counts ligands with the residues of polymers, as all that is not water.
+// together adds ligands to the residues of polymers, so that everything except water is
+// in one count.
 func (c counts) together() counts {
 	c.Residues, c.Ligands, c.Chains = c.Residues+c.Ligands, 0, 0
 	return c
 }
 
-// atom is an atom of a structure, before somebody writes it.
+// atom is an atom of a structure before it is written.
 type atom struct {
 	name, alternate, residue, chain, insertion, element string
-	number, sequence                                    int // sequence 0: no part of a polymer
+	number, sequence                                    int // sequence 0 is no part of a polymer
 	place                                               [3]float64
 	hetero, last                                        bool // last of a polymer
 }
@@ -43,8 +44,9 @@ type molecules struct {
 	want     counts
 }
 
-// read returns the residues of a file as molrun reads them, which gemmi's counts of it confirm.
-// Chains are named anew, and waters numbered, so that any format can hold them.
+// read returns the residues of a file as molrun reads them; gemmi's counts of the file
+// confirm them. Chains are renamed, and waters numbered, so that any format can hold
+// them.
 func read(t testing.TB, path string) (m molecules) {
 	t.Helper()
 	model, err := structure.Read(strings.NewReader(must.Read(t, path)))
@@ -75,7 +77,7 @@ func read(t testing.TB, path string) (m molecules) {
 		}
 		var atoms []atom
 		for _, a := range r.Atoms {
-			made.name, made.alternate, made.element, made.place, made.hetero = a.Name, a.Alternate, a.Element, a.Place, a.Hetero
+			made.name, made.alternate, made.element, made.place, made.hetero = a.Name, a.Alternate, a.Element, a.Position, a.Hetero
 			atoms = append(atoms, made)
 		}
 		m.residues = append(m.residues, atoms)
@@ -101,7 +103,7 @@ func protein(t testing.TB) [][]atom {
 	return read(t, "../../algorithm/builtin/examples/lysozyme.pdb").residues
 }
 
-// again returns the same structure, for another spelling.
+// again returns the same structure, to be written differently.
 func (m molecules) again(random *rand.Rand) *molecules {
 	m.random = random
 	for _, r := range m.residues {
@@ -116,7 +118,7 @@ func (m molecules) again(random *rand.Rand) *molecules {
 	return &m
 }
 
-// invented makes a structure of chains, ligands and water.
+// invented returns a structure of random chains, ligands and water.
 func invented(random *rand.Rand, of [][]atom) *molecules {
 	m := &molecules{random: random, want: counts{Models: 1}}
 	chains := 1 + random.IntN(3)
@@ -139,7 +141,7 @@ func invented(random *rand.Rand, of [][]atom) *molecules {
 
 func letter(chain int) string { return string(rune('A' + chain)) }
 
-// polymer adds residues, and ends the polymer behind the last atom.
+// polymer adds residues, and ends the polymer after the last atom.
 func (m *molecules) polymer(residues int, add func(k int)) {
 	for k := range residues {
 		add(k)
@@ -149,8 +151,8 @@ func (m *molecules) polymer(residues int, add func(k int)) {
 	m.want.Residues += residues
 }
 
-// chain adds a part of a protein, some residues of which are modified, have insertion codes,
-// or are at two places.
+// chain adds a segment of a protein, in which some residues are modified, have insertion
+// codes, or have alternate locations.
 func (m *molecules) chain(chain int, of [][]atom) {
 	n := 5 + m.random.IntN(20)
 	first, number := m.random.IntN(len(of)-n), m.random.IntN(200)-5
@@ -186,7 +188,7 @@ func (m *molecules) chain(chain int, of [][]atom) {
 	})
 }
 
-// several returns a residue whose side chain is at two places.
+// several returns a residue whose side chain has two alternate locations.
 func several(r []atom) (all []atom) {
 	for _, a := range r {
 		if len(a.name) < 2 || a.name == "CA" || a.last {
@@ -198,7 +200,8 @@ func several(r []atom) (all []atom) {
 	return all
 }
 
-// alternate returns atoms at another place, of another residue if it has a name.
+// alternate returns atoms at another location, of another residue if residue is not
+// empty.
 func alternate(of []atom, code, residue string) []atom {
 	all := slices.Clone(of)
 	for k := range all {
@@ -216,7 +219,7 @@ func alternate(of []atom, code, residue string) []atom {
 	return all
 }
 
-// nucleic adds a strand of RNA, of a few atoms in each residue.
+// nucleic adds a strand of RNA, with a few atoms in each residue.
 func (m *molecules) nucleic(chain int) {
 	m.polymer(3+m.random.IntN(6), func(k int) {
 		for i, name := range []string{"P", "O5'", "C1'", "C3'", "O3'"} {
@@ -231,7 +234,7 @@ func (m *molecules) nucleic(chain int) {
 	})
 }
 
-// hetero adds a molecule that is no polymer.
+// hetero adds a molecule that is not a polymer.
 func (m *molecules) hetero(chain int, residue string, number int, names ...string) {
 	at := [3]float64{100*float64(chain) + 40*m.random.Float64(), 60 + 30*m.random.Float64(), 40 * m.random.Float64()}
 	for i, name := range names {

@@ -17,7 +17,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// spellings is how many files are made, SPELLINGS if that is set.
+// spellings returns the number of files to generate: SPELLINGS, if set.
 func spellings(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SPELLINGS")
@@ -29,11 +29,11 @@ func spellings(t *testing.T) int {
 	return n
 }
 
-// foreign are files that gemmi reads otherwise, by the rules in doc.go.
+// foreign lists files that gemmi reads differently, by the rules in doc.go.
 var foreign = strings.Fields("bom.cif bom.pdb cr.pdb dimer-blank.pdb named-pdb-but-gz.pdb waters-hex.pdb waters-wrap.pdb.gz")
 
-// stored returns the paths of all structures in the repository, each content once, and of those
-// that STRUCTURES names.
+// stored returns the paths of all structures in the repository, each content once, and of
+// those named by STRUCTURES.
 func stored(t *testing.T) (all []string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -50,8 +50,8 @@ func stored(t *testing.T) (all []string) {
 	return all
 }
 
-// maker returns a function that makes the file of a number, which is always the same: in turn,
-// one of the structures in the repository or one of random content.
+// maker returns a function that makes the file with a given number, which is always the
+// same. The files alternate between structures in the repository and random content.
 func maker(t *testing.T) func(number int) *spelling {
 	t.Helper()
 	of := protein(t)
@@ -103,7 +103,8 @@ func TestStructuresAreReadAlike(t *testing.T) {
 	}
 }
 
-// keep stores a file for the test of the viewer, and adds a line to the list of what files have.
+// keep stores a file for the test of the viewer, and adds a line with its counts to the
+// list.
 func (s *spelling) keep(t *testing.T, dir string) {
 	t.Helper()
 	must.Write(t, filepath.Join(dir, s.name), string(s.text))
@@ -113,7 +114,8 @@ func (s *spelling) keep(t *testing.T, dir string) {
 	must.OK(t, list.Close())
 }
 
-// TestStructuresAreReadAsGemmiReadsThem also asks gemmi for what is in the repository.
+// TestStructuresAreReadAsGemmiReadsThem also compares the structures in the repository
+// with gemmi.
 func TestStructuresAreReadAsGemmiReadsThem(t *testing.T) {
 	made, ask := maker(t), gemmi(t)
 	for _, path := range stored(t) {
@@ -142,7 +144,7 @@ func TestStructuresAreReadAsGemmiReadsThem(t *testing.T) {
 	}
 }
 
-// gemmi returns a function that asks gemmi what a file has.
+// gemmi returns a function that returns gemmi's counts of a file.
 func gemmi(t *testing.T) func(path string) counts {
 	t.Helper()
 	if exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import gemmi").Run() != nil {
@@ -156,7 +158,7 @@ func gemmi(t *testing.T) func(path string) counts {
 	must.OK(t, err)
 	must.OK(t, c.Start())
 	t.Cleanup(func() {
-		_ = in.Close() // then it ends
+		_ = in.Close() // this ends it
 		_ = c.Wait()
 	})
 	lines := bufio.NewScanner(out)

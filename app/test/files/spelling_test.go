@@ -12,18 +12,18 @@ import (
 	"unicode/utf16"
 )
 
-// spelling is a file, with what is told of it if a reader fails.
+// spelling is a file, with the description that is printed if a reader fails.
 type spelling struct {
 	name    string
 	text    []byte
-	how     []string // what is special
-	foreign bool     // gemmi reads it otherwise, by the rules in doc.go
+	how     []string // special features
+	foreign bool     // gemmi reads it differently, by the rules in doc.go
 	shared  bool     // waters share numbers, which the viewer joins
-	guessed bool     // nothing in the file tells gemmi where polymers end
+	guessed bool     // nothing in the file shows gemmi where polymers end
 	want    counts
 }
 
-// chance reports whether one of so many comes about, and notes it.
+// chance returns true with probability 1/of, and records how if it does.
 func (s *spelling) chance(random *rand.Rand, of int, how string) bool {
 	if random.IntN(of) > 0 {
 		return false
@@ -75,7 +75,7 @@ func spell(m *molecules, number int) *spelling {
 	return s
 }
 
-// wide encodes a text in UTF-16 with its mark.
+// wide encodes a text in UTF-16 with a byte order mark.
 func wide(text string, little bool) string {
 	var order binary.AppendByteOrder = binary.BigEndian
 	if little {
@@ -161,7 +161,7 @@ func (s *spelling) pdb(m *molecules) string {
 	return out.String()
 }
 
-// renumber moves the residues of some files beyond the columns for their numbers.
+// renumber gives the residues of some files numbers too large for their columns.
 func (s *spelling) renumber(r *rand.Rand, atoms []atom) {
 	if !s.chance(r, 5, "residues beyond 9999") {
 		return
@@ -171,7 +171,7 @@ func (s *spelling) renumber(r *rand.Rand, atoms []atom) {
 	}
 }
 
-// share gives few numbers to all waters.
+// share gives all waters one of a few numbers.
 func share(atoms []atom) {
 	for k := range atoms {
 		if atoms[k].entity() == "3" {
@@ -180,7 +180,7 @@ func share(atoms []atom) {
 	}
 }
 
-// pdbLine writes an atom, with a number of five columns or more.
+// pdbLine formats an atom, with a serial number of five columns or more.
 func pdbLine(a atom, serial int, shifts, blank bool, ends []string) string {
 	record, name, chain, number := "ATOM  ", a.name, a.chain, fmt.Sprintf("%4d", a.number)
 	if a.hetero {
@@ -197,7 +197,7 @@ func pdbLine(a atom, serial int, shifts, blank bool, ends []string) string {
 	}
 	text := fmt.Sprintf("%5d ", serial)
 	if serial > 99_999 && !shifts {
-		text = fmt.Sprintf("%d", serial) // takes the blank behind it
+		text = fmt.Sprintf("%d", serial) // uses the blank after it
 	}
 	return fmt.Sprintf("%s%s%-4s%1s%3s %1s%4s%1s   %8.3f%8.3f%8.3f%6.2f%6.2f    %s%2s%s",
 		record, text, name, a.alternate, a.residue, chain, number, a.insertion, a.place[0], a.place[1], a.place[2], a.occupancy(), 20.0, ends[0], a.element, ends[1])
@@ -205,7 +205,7 @@ func pdbLine(a atom, serial int, shifts, blank bool, ends []string) string {
 
 func (a *atom) occupancy() float64 { return map[string]float64{"": 1, "A": 0.6, "B": 0.4}[a.alternate] }
 
-// hybrid writes a number from 10,000 in four columns.
+// hybrid encodes a number from 10,000 up in four columns.
 func hybrid(number int) string {
 	n := number - 10_000 + 10*36*36*36
 	digits := "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -268,8 +268,8 @@ func (c *cifWriter) entities() {
 	c.line("loop_\n" + c.tag("_entity.id") + "\n" + c.tag("_entity.type") + "\n1 polymer\n2 non-polymer\n3 water\n#")
 }
 
-// atoms writes the table of atoms, whose columns stand in any order. Columns that may be left
-// out are, now and then.
+// atoms writes the table of atoms, with its columns in any order. Optional columns are
+// sometimes left out.
 func (c *cifWriter) atoms(atoms []atom, models int, entities bool) {
 	columns := strings.Fields("group_PDB id label_atom_id label_comp_id label_asym_id auth_asym_id auth_seq_id Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv label_alt_id pdbx_PDB_ins_code type_symbol pdbx_PDB_model_num")
 	for optional := range strings.FieldsSeq("auth_comp_id auth_atom_id Cartn_x_esd") {
@@ -285,7 +285,7 @@ func (c *cifWriter) atoms(atoms []atom, models int, entities bool) {
 		columns = append(columns, "label_seq_id")
 	}
 	for _, name := range []string{"auth_asym_id", "occupancy", "B_iso_or_equiv", "type_symbol"} {
-		if c.chance(c.random, 12, "no "+name) { // gemmi reads nothing then
+		if c.chance(c.random, 12, "no "+name) { // gemmi then reads no atoms
 			c.foreign = true
 			columns = slices.DeleteFunc(columns, func(column string) bool { return column == name })
 		}
@@ -356,7 +356,7 @@ func (c *cifWriter) quoted(column, value string) string {
 	return value
 }
 
-// value returns what a column of an atom says.
+// value returns the value of a column of an atom.
 func (a *atom) value(column string, serial, model int) string {
 	switch column {
 	case "group_PDB":

@@ -37,9 +37,9 @@ func contentOf(all *algorithm.Catalogue, setting string) *content.Want {
 	return a.Parameters.Named(name).Content()
 }
 
-// checked returns what the check at submission says of a file for a setting such as
-// dssp.structure, without its bounds of sizes.
-func checked(t *testing.T, all *algorithm.Catalogue, setting, text string) *content.Report {
+// checkReport returns the submission check's report on a file for a setting such as
+// dssp.structure, without the setting's size limits.
+func checkReport(t *testing.T, all *algorithm.Catalogue, setting, text string) *content.Report {
 	t.Helper()
 	want := *contentOf(all, setting)
 	want.MinResidues, want.MaxResidues, want.MaxAtoms = 0, 0, 0
@@ -50,9 +50,10 @@ func checked(t *testing.T, all *algorithm.Catalogue, setting, text string) *cont
 	return report
 }
 
-// TestAStructureHasOneVerdict compares what the check, an engine, `molrun engine pdb` and types
-// of the catalogue make of a file: what it holds, or what is wrong. PDB files can't hold all of
-// it, of which types that are given one tell what `molrun engine pdb` would.
+// TestAStructureHasOneVerdict compares the results of the check, an engine, `molrun
+// engine pdb` and catalogue types for a file: its content, or what is wrong with it. PDB
+// files cannot hold all content; types that are given such a file report what `molrun
+// engine pdb` would.
 func TestAStructureHasOneVerdict(t *testing.T) {
 	all := types(t)
 	texts := map[string]string{}
@@ -65,21 +66,21 @@ func TestAStructureHasOneVerdict(t *testing.T) {
 		texts[s.name+" "+strings.Join(s.how, ", ")] = string(s.text)
 	}
 	pdb, cif := must.Read(t, "testdata/content.pdb"), must.Read(t, "testdata/same-unwrapped.cif")
-	wrong := map[string]string{ // by what the sentence says
-		"has a tab in line 2":                             strings.Replace(pdb, "ATOM      2 ", "ATOM\t    2 ", 1),
-		"has a blank before the atom in line 1":           " " + pdb,
-		"has its columns shifted by one in line 2":        strings.Replace(pdb, "CA  ASP", "CA ASP", 1),
-		"breaks off in line 2":                            pdb[:strings.Index(pdb, "CA ")],
-		"has atoms behind END in line 97":                 pdb + strings.ReplaceAll(pdb, "ASP A   1", "GLY A  99"),
-		"has no residue number in columns 23 to 26":       strings.Replace(pdb, "ASP A   1 ", "ASP A  *1 ", 1),
-		"has no coordinate in columns 31 to 38":           strings.Replace(pdb, "   1.381", "     nan", 1),
-		"has no coordinate Cartn_x":                       strings.Replace(cif, "1.381", "?", 1),
-		"has a second table of atoms":                     cif + strings.Replace(cif, "data_model", "data_other", 1),
-		"breaks off in line 118: its last atom":           cif[:strings.LastIndex(cif, " ")],
-		"has a quote in line":                             strings.Replace(cif, " ASP ", " 'ASP ", 1),
-		"has the column cartn_x twice":                    strings.Replace(cif, "Cartn_y", "CARTN_X", 1),
-		"breaks off: the text that begins with ; in line": cif + "_struct.title\n;x\n",
-		"breaks off in line 55":                           must.Read(t, "testdata/model.pdb.gz")[:900],
+	wrong := map[string]string{ // by the content of the message
+		"has a tab in line 2":                               strings.Replace(pdb, "ATOM      2 ", "ATOM\t    2 ", 1),
+		"has leading blanks before the atom in line 1":      " " + pdb,
+		"has its columns shifted by one in line 2":          strings.Replace(pdb, "CA  ASP", "CA ASP", 1),
+		"is truncated in line 2":                            pdb[:strings.Index(pdb, "CA ")],
+		"has atoms after END in line 97":                    pdb + strings.ReplaceAll(pdb, "ASP A   1", "GLY A  99"),
+		"has no valid residue number in columns 23 to 26":   strings.Replace(pdb, "ASP A   1 ", "ASP A  *1 ", 1),
+		"has no valid coordinate in columns 31 to 38":       strings.Replace(pdb, "   1.381", "     nan", 1),
+		"has no valid coordinate Cartn_x":                   strings.Replace(cif, "1.381", "?", 1),
+		"has a second table of atoms":                       cif + strings.Replace(cif, "data_model", "data_other", 1),
+		"is truncated in line 118: its last atom":           cif[:strings.LastIndex(cif, " ")],
+		"has an unclosed quote in line":                     strings.Replace(cif, " ASP ", " 'ASP ", 1),
+		"has the column cartn_x twice":                      strings.Replace(cif, "Cartn_y", "CARTN_X", 1),
+		"is truncated: the text that starts with ; in line": cif + "_struct.title\n;x\n",
+		"is truncated in line 55":                           must.Read(t, "testdata/model.pdb.gz")[:900],
 	}
 	maps.Copy(texts, wrong)
 	for old, long := range map[string]string{" SER 2 2 ": " SER 2 10002 ", " A SER": " A SER12", " 1.38106 ": " 12345.6 "} {
@@ -87,13 +88,13 @@ func TestAStructureHasOneVerdict(t *testing.T) {
 	}
 	texts["a hole"] = regexp.MustCompile(`ATOM  (.{11})HIS A   3`).ReplaceAllString(pdb, "HETATM${1}XYZ A   3")
 	for name, text := range texts {
-		report := checked(t, all, "structure-summary.structure", text)
+		report := checkReport(t, all, "structure-summary.structure", text)
 		verdict := strings.Join(report.Mistakes, "; ")
 		if (wrong[name] == "") != (verdict == "") || verdict != "" && !strings.Contains(verdict, name) {
 			t.Errorf("%s: %q, %q", name, verdict, report.Summary)
 		}
 		for _, setting := range []string{"freesasa.structure", "dssp.structure", "vina.receptor", "pdbfixer.structure"} {
-			other, want := checked(t, all, setting, text), verdict
+			other, want := checkReport(t, all, setting, text), verdict
 			for k, leave := range contentOf(all, setting).PDB {
 				_, err := structure.WritePDB(strings.NewReader(text), io.Discard, leave)
 				if k == 0 {
@@ -113,7 +114,7 @@ func TestAStructureHasOneVerdict(t *testing.T) {
 	}
 }
 
-// sentence returns an error without what stands before it.
+// sentence returns the text of an error without its prefix.
 func sentence(err error, before string) string {
 	if err == nil {
 		return ""
@@ -121,7 +122,7 @@ func sentence(err error, before string) string {
 	return strings.TrimPrefix(err.Error(), before)
 }
 
-// one is a file of any reference.
+// one is a file that is returned for any reference.
 type one string
 
 func (one) List(context.Context, string) (map[string]bool, error) { return nil, nil }
@@ -148,14 +149,14 @@ func expanded(t *testing.T, all *algorithm.Catalogue, request, text string) (int
 	return len(rows.Settings), faults
 }
 
-// TestSequencesHaveOneVerdict compares how many sequences a file has for the check, engines,
-// fan-out and types of the catalogue, or that none takes it.
+// TestSequencesHaveOneVerdict compares the number of sequences that the check, engines,
+// fan-out and catalogue types find in a file, or that all of them reject it.
 func TestSequencesHaveOneVerdict(t *testing.T) {
 	all := types(t)
 	const hst5, other = "DSHAKRHHGYKRKFHEKHHSHRGY", "MKLAAGGHHEED"
 	for name, tt := range map[string]struct {
 		text string
-		want int // 0: it is refused
+		want int // 0 means that the file is rejected
 	}{
 		"FASTA":                {">a b\n" + hst5 + "\n>c\n" + other + "\n", 2},
 		"old Macs":             {">a\r" + hst5 + "\r>b\r" + other + "\r", 2},
@@ -185,7 +186,7 @@ func TestSequencesHaveOneVerdict(t *testing.T) {
 		"a control character":  {">a\nMK\x00V\n", 0},
 	} {
 		for _, setting := range []string{"sequence-properties.fasta", "esmfold.sequences", "chai-1.proteins"} {
-			r := checked(t, all, setting, tt.text)
+			r := checkReport(t, all, setting, tt.text)
 			if got := int(r.Facts["records"]); len(r.Mistakes) > 0 != (tt.want == 0) || tt.want > 0 && got != tt.want {
 				t.Errorf("%s: the check for %s has %d, %q, want %d", name, setting, got, r.Mistakes, tt.want)
 			}
@@ -202,8 +203,8 @@ func TestSequencesHaveOneVerdict(t *testing.T) {
 	}
 }
 
-// TestTablesHaveOneVerdict compares how many rows a table has for the check, where it takes it,
-// and for fan-out.
+// TestTablesHaveOneVerdict compares the number of rows that the check, where it accepts
+// the table, and fan-out find.
 func TestTablesHaveOneVerdict(t *testing.T) {
 	for name, text := range map[string]string{
 		"CSV":             "a,b\n1,2\n3,4\n",

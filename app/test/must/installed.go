@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Skip skips a test for a reason, or fails it where nothing may be skipped, as in CI.
+// Skip skips a test for a reason, or fails it if TEST_REQUIRE_ALL is set, as in CI.
 func Skip(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("TEST_REQUIRE_ALL") != "" {
@@ -15,7 +15,8 @@ func Skip(t testing.TB, format string, args ...any) {
 	t.Skipf("skipped: "+format, args...)
 }
 
-// Installed returns the path of a program, or skips the test. .ci/programs lists those that tests use.
+// Installed returns the path of a program, or skips the test. .ci/programs lists the
+// programs that tests use.
 func Installed(t testing.TB, name string) (path string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -25,7 +26,7 @@ func Installed(t testing.TB, name string) (path string) {
 	return path
 }
 
-// InstalledFile skips the test where a file of a package is missing.
+// InstalledFile skips the test if a file of a package is missing.
 func InstalledFile(t testing.TB, path, of string) {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {

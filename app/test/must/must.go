@@ -1,4 +1,5 @@
-// Package must ends a test that cannot continue, and skips one if the machine lacks something.
+// Package must ends a test that cannot continue, and skips one if the machine lacks a
+// requirement.
 package must
 
 import (
@@ -13,7 +14,8 @@ import (
 )
 
 // Patience bounds every wait of a test for something that takes milliseconds on an idle
-// machine, so that a busy one is no reason to fail. On a busy one, a cluster takes minutes.
+// machine, so that a busy machine does not fail the test. On a busy machine, a cluster
+// takes minutes.
 const Patience = 5 * time.Minute
 
 // OK fails the test if there is an error.
@@ -24,13 +26,13 @@ func OK(t testing.TB, err error) {
 	}
 }
 
-// Error2 returns the error of a call with two results, for one of which only that counts.
+// Error2 returns the error of a call with two results.
 func Error2[A any](_ A, err error) error { return err }
 
-// Error3 is the same for three results.
+// Error3 returns the error of a call with three results.
 func Error3[A, B any](_ A, _ B, err error) error { return err }
 
-// Become waits until something is so.
+// Become waits until is reports true.
 func Become(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !is(); time.Sleep(5 * time.Millisecond) {
@@ -40,7 +42,7 @@ func Become(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// Equal reports how two values differ.
+// Equal fails the test, with a diff, if two values differ.
 func Equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -48,7 +50,7 @@ func Equal[T any](t testing.TB, what string, got, want T) {
 	}
 }
 
-// Contain reports a text without a part that it should have.
+// Contain fails the test if text does not contain part.
 func Contain(t testing.TB, what, text, part string) {
 	t.Helper()
 	if !strings.Contains(text, part) {
@@ -56,7 +58,7 @@ func Contain(t testing.TB, what, text, part string) {
 	}
 }
 
-// Fail reports an error that is missing or lacks a part that it should have.
+// Fail fails the test unless there is an error that contains part.
 func Fail(t testing.TB, what string, err error, part string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
@@ -72,16 +74,16 @@ func Read(t testing.TB, path string) string {
 	return string(text)
 }
 
-// Write writes a file, and makes its directory.
+// Write writes a file, creating its directory if necessary.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
 	OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// Program writes a script that can be started at once. A process that is started while the file
-// is open for writing would inherit it, and until that process begins its own program, the
-// system refuses to start the file ("text file busy").
+// Program writes a script that can be started immediately. A process started while the
+// file is open for writing would inherit the open file, and until that process executes
+// its own program, the system refuses to start the file ("text file busy").
 func Program(t testing.TB, path, script string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

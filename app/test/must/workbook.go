@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Workbook returns an .xlsx file with these rows, numbers among them as numbers.
+// Workbook returns an .xlsx file with these rows. Numbers are stored as numbers.
 func Workbook(t *testing.T, rows ...[]any) string {
 	t.Helper()
 	var cells strings.Builder

@@ -10,8 +10,8 @@ import (
 	"molrun/app"
 )
 
-// admitDue admits the calls that are due, one after another, until none is left
-// at this moment.
+// admitDue admits the calls that are due, one at a time, until none is left at this
+// moment.
 func (s *simulation) admitDue() {
 	for n := 0; len(s.faults) == 0; n++ {
 		synctest.Wait()
@@ -42,7 +42,7 @@ func (s *simulation) admitDue() {
 	s.noteStartable()
 }
 
-// quiet reports whether no call waits at a door.
+// quiet reports whether no call is waiting at the door.
 func (s *simulation) quiet() bool { return s.process != nil && len(s.process.door.visits()) == 0 }
 
 // ends cleans up after a process that was asked to stop and has stopped.
@@ -56,15 +56,15 @@ func (s *simulation) ends() {
 		return
 	}
 	s.tracef("the process has ended")
-	if err := s.process.die(); err != nil { // calls that are still waiting serve no user
+	if err := s.process.die(); err != nil { // the remaining calls serve no user
 		s.faultf("stop the process: %v", err)
 	}
-	s.gone()
+	s.discardProcess()
 }
 
-// due returns the calls that may proceed now. Polls come after all others and use
-// none of the seed's randomness, because their number depends on the speed of
-// the machine.
+// due returns the calls that can proceed now. Polls come after all others and do not
+// consume the seed's randomness, because their number depends on the speed of the
+// machine.
 func (s *simulation) due() (due, polls []*visit) {
 	if s.process == nil {
 		return nil, nil
@@ -85,7 +85,7 @@ func (s *simulation) due() (due, polls []*visit) {
 	return due, polls
 }
 
-// delay returns how long a call takes: no time, except when everything is slow.
+// delay returns how long a call takes: zero, except while everything is slow.
 func (s *simulation) delay() time.Duration {
 	if !time.Now().Before(s.slowUntil) || s.rng.IntN(3) > 0 {
 		return 0

@@ -31,7 +31,7 @@ func (s *simulation) apply(c *change) {
 		}
 		s.tracef("    %s: %s -> %s", s.names.of(j.id), brief(old), brief(j.entry()))
 	}
-	s.foretell(c)
+	s.addExpectedEvents(c)
 	for _, j := range c.jobs {
 		s.enter(r, j)
 	}
@@ -107,7 +107,7 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		if err != nil {
 			return err
 		}
-		old = pinned // the same transaction may tell it what has become of another job
+		old = pinned // the same transaction can also propagate another job's status to it
 	}
 	switch {
 	case j.now == nil && old == nil:
@@ -118,7 +118,7 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		return allow(c.label.verb == "delete" && old.Status.Finished() && !old.Private.Claimed, "an unfinished job is deleted")
 	case old == nil:
 		return s.judgeNew(c, j.now)
-	case onlySettled(old, j.now):
+	case onlyPropagationMark(old, j.now):
 		return nil
 	case !sameWork(&old.Job, &j.now.Job):
 		return fmt.Errorf("the submitted work has changed: %s, then %s", old.shown, j.now.shown)
@@ -130,8 +130,8 @@ func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 		return judgeParent(c, old, j.now)
 	case old.Status == app.Completed:
 		return fmt.Errorf("a completed job changes")
-	case isTold(old, j.now):
-		return s.judgeTold(c, old, j.now)
+	case isPropagation(old, j.now):
+		return s.judgePropagation(c, old, j.now)
 	}
 	if s.isRowOf(c, j.now) {
 		return s.judgeRow(c, old, j.now)
@@ -167,7 +167,7 @@ func (s *simulation) judgeNew(c *change, now *stored) error {
 	switch {
 	case r == nil || r.submission == nil:
 		return fmt.Errorf("no request submitted this job")
-	case now.Status != app.Queued && !s.fallsAtOnce(c, now) || now.Attempts != 0 || now.Private.Claimed:
+	case now.Status != app.Queued && !s.failsImmediately(c, now) || now.Attempts != 0 || now.Private.Claimed:
 		return fmt.Errorf("a new job is %s", brief(&entry{stored: now}))
 	case now.ID <= r.above:
 		return fmt.Errorf("the ID of a new job is not above all earlier ones")
@@ -177,7 +177,7 @@ func (s *simulation) judgeNew(c *change, now *stored) error {
 	return s.judgeCreated(c, r, now)
 }
 
-// changes maps the verbs that may change a job to their rules.
+// changes maps the verbs that can change a job to their rules.
 var changes = map[string]func(s *simulation, old *entry, now *stored) error{
 	"claim":    judgeClaim,
 	"handle":   judgeHandle,
@@ -252,12 +252,12 @@ func judgeParent(c *change, old *entry, now *stored) error {
 	case from == to:
 		return nil
 	case from.Finished():
-		return allow(to == app.Queued, "a finished batch changes") // its rows are judged
+		return allow(to == app.Queued, "a finished batch changes") // its jobs are checked
 	}
 	return allow(from == app.Queued || to.Finished(), "a batch goes from running back to queued")
 }
 
-// judgeBatches recounts the rows of changed batches.
+// judgeBatches recounts the jobs of changed batches.
 func (s *simulation) judgeBatches(c *change) {
 	for _, j := range c.jobs {
 		parent := s.ledger.jobs[j.id]
@@ -281,8 +281,8 @@ func (c *change) changesRowOf(batch app.JobID) bool {
 	return slices.ContainsFunc(c.jobs, func(j *jobChange) bool { return j.now != nil && j.now.Private.Batch == batch })
 }
 
-// batchStatus compares a batch with its rows: it is running if a row is, finished
-// if all are, and completed if all are. Deleting or pinning a row changes
+// batchStatus compares a batch with its jobs: it is running if any is running, finished
+// if all are, and completed if all are. Deleting or pinning one of its jobs changes
 // nothing.
 func (s *simulation) batchStatus(c *change, parent *entry, counts app.Counts) error {
 	over := counts.Queued+counts.Running == 0

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// errDead is the error of every call after the process died.
+// errDead is the error of every call after the process has died.
 var errDead = errors.New("this process is dead")
 
 // visit is a call that waits at a door. It has the same label in every run of a
 // seed.
 type visit struct {
 	label   label
-	leaves  bool       // the call was made; its response waits
+	leaves  bool       // the call was made; its response is waiting
 	enters  bool       // it will call the store's Update
 	polls   bool       // it is a poll
 	change  *change    // the store's change, if any
-	posting *posting   // the message that it sends, if any
-	due     time.Time  // when it may proceed; zero until the simulation has seen it
+	posting *posting   // the message it sends, if any
+	due     time.Time  // when it can proceed; zero until the simulation has seen it
 	open    chan error // receives the result of knock
 }
 
@@ -39,7 +39,7 @@ func (v *visit) String() string {
 
 type labelKey struct{}
 
-// called returns a context that tells the store the call's label.
+// called returns a context that carries the call's label to the store.
 func called(ctx context.Context, l label) context.Context {
 	return context.WithValue(ctx, labelKey{}, l)
 }
@@ -61,8 +61,7 @@ type door struct {
 
 func newDoor(stall func()) *door { return &door{arrived: make(chan struct{}, 1), stall: stall} }
 
-// knock waits until the call is admitted. It returns an error if the process has
-// died.
+// knock waits until the call is admitted. It returns an error if the process has died.
 func (d *door) knock(v *visit) error {
 	v.open = make(chan error, 1)
 	d.mu.Lock()
@@ -81,11 +80,11 @@ func (d *door) knock(v *visit) error {
 	return err
 }
 
-// poll waits until nothing else happens at this moment. Otherwise the speed of
-// the machine, not the seed, would determine what a poll sees.
+// poll waits until nothing else happens at this moment. Otherwise the speed of the
+// machine, rather than the seed, would determine what a poll sees.
 func (d *door) poll(verb string) error { return d.pollFor(verb, "") }
 
-// pollFor is poll for calls of which several may come at the same moment.
+// pollFor is like poll, for calls of which several can come at the same moment.
 func (d *door) pollFor(verb, name string) error {
 	return d.knock(&visit{label: label{verb, name}, polls: true})
 }
@@ -109,7 +108,7 @@ func (d *door) isDead() bool {
 	return d.dead
 }
 
-// visited reports whether a call for the named job waits.
+// visited reports whether a call for the named job is waiting.
 func (d *door) visited(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,7 +16,7 @@ func (s *simulation) drain() {
 	s.tracef("-- all faults end")
 	s.rng = rand.New(rand.NewPCG(s.plan.seed, 1))
 	s.crashIn, s.slowUntil = 0, time.Time{}
-	s.fullUntil = earlier(s.fullUntil, time.Now()) // pending answers may still be about it
+	s.fullUntil = earlier(s.fullUntil, time.Now()) // pending responses can still refer to it
 	s.machine.makeUnreachable(time.Time{})
 	s.receivers.recover()
 	s.unstableUntil(time.Now().Add(retriedWithin))
@@ -31,7 +31,7 @@ func (s *simulation) drain() {
 		}
 	}
 	s.pass(startsWithin)
-	s.judgeLanding()
+	s.judgeWorkersExited()
 	s.check()
 	s.judgeListeners()
 	s.judgeFiles()
@@ -46,7 +46,7 @@ func (s *simulation) judgeEnd() {
 		}
 	}
 	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Unpropagated }) {
-		s.faultf("%s: its dependants are never told", e.Name)
+		s.faultf("%s: its status is never propagated to its dependents", e.Name)
 	}
 	if s.process == nil || len(s.faults) > 0 {
 		return

@@ -10,30 +10,31 @@ import (
 	"molrun/app/base/events"
 )
 
-// told is an event that listeners must receive.
-type told struct {
+// expectedEvent is an event that listeners must receive.
+type expectedEvent struct {
 	kind       app.EventKind
-	job, batch app.JobID // batch is that of a row
+	job, batch app.JobID // batch is set for jobs of a batch
 	name       string
 	email      string
 	status     app.Status
-	was        app.Status // if the status has changed
-	minor      bool       // a later one of the same group about the same job replaces it
-	id         events.ID  // where the store has it
+	was        app.Status // if the status changed
+	minor      bool       // replaced by a later one of the same group about the same job
+	id         events.ID  // its position in the store
 }
 
-func (t *told) String() string {
+func (t *expectedEvent) String() string {
 	if t == nil {
 		return "nothing"
 	}
 	return fmt.Sprintf("%s of %s, %s after %q", t.kind, t.name, t.status, t.was)
 }
 
-// history is what has happened in each organization: the same as what the store
-// has in its ring.
-type history map[string][]*told
+// history is the expected event log of each organization, with the same content as the
+// store's ring.
+type history map[string][]*expectedEvent
 
-// beginGroup notes where the events of a group of commits begin, which the store makes one.
+// beginGroup records where the events of a group of commits begin, which the store writes
+// together.
 func (s *simulation) beginGroup() {
 	s.groupFrom = map[string]int{}
 	for organization, all := range s.history {
@@ -41,9 +42,9 @@ func (s *simulation) beginGroup() {
 	}
 }
 
-// foretell adds the events of a commit, before the ledger has it. They have no places
+// addExpectedEvents adds the events of a commit before it is in the ledger. They have no positions
 // yet.
-func (s *simulation) foretell(c *change) {
+func (s *simulation) addExpectedEvents(c *change) {
 	old := func(id app.JobID) *app.Job {
 		if e := s.ledger.jobs[id]; e != nil {
 			return &e.Job
@@ -63,7 +64,7 @@ func (s *simulation) foretell(c *change) {
 		if put.now == nil && before != nil && before.Private.Batch != "" {
 			batch, changed := now[before.Private.Batch]
 			if changed && batch == nil {
-				continue // it goes with its batch
+				continue // it is deleted with its batch
 			}
 		}
 		if before == nil && put.now == nil {
@@ -77,24 +78,24 @@ func (s *simulation) foretell(c *change) {
 // add adds the events of one change of a job.
 func (s *simulation) add(before, now *app.Job) {
 	if now == nil {
-		s.tell(newTold(app.EventJobDeleted, before))
+		s.addEvent(newTold(app.EventJobDeleted, before))
 		return
 	}
 	e := newTold(app.EventJobChanged, now)
 	switch {
 	case before == nil && now.Private.Batch != "":
-		return // it begins with its batch
+		return // its event is that of its batch
 	case before == nil:
 	case before.Status != now.Status:
 		e.was = before.Status
 		if before.Status == app.Queued && now.Status.Finished() && now.Private.Batch == "" && !now.StartedAt.Equal(before.StartedAt.Time) {
 			begun := newTold(app.EventJobChanged, now) // the start was recorded with the end
 			begun.status, begun.was = app.Running, app.Queued
-			s.tell(begun)
+			s.addEvent(begun)
 			e.was = app.Running
 		}
 		if now.Status.Finished() && !before.Status.Finished() && now.Metrics != nil {
-			s.tell(newTold(app.EventMetrics, now))
+			s.addEvent(newTold(app.EventMetrics, now))
 		}
 	case before.StatusReason != now.StatusReason || before.Pinned != now.Pinned:
 	case now.IsBatch() && *before.Counts != *now.Counts:
@@ -102,20 +103,20 @@ func (s *simulation) add(before, now *app.Job) {
 	default:
 		return
 	}
-	s.tell(e)
+	s.addEvent(e)
 }
 
-func newTold(kind app.EventKind, j *app.Job) *told {
-	return &told{kind: kind, job: j.ID, batch: j.Private.Batch, name: j.Name, email: j.Email, status: j.Status}
+func newTold(kind app.EventKind, j *app.Job) *expectedEvent {
+	return &expectedEvent{kind: kind, job: j.ID, batch: j.Private.Batch, name: j.Name, email: j.Email, status: j.Status}
 }
 
-// tell adds an event to those of its group.
-func (s *simulation) tell(e *told) {
+// addEvent adds an event to its group.
+func (s *simulation) addEvent(e *expectedEvent) {
 	organization := organizationOf(e.email)
 	all := s.history[organization]
 	if e.minor {
 		first := s.groupFrom[organization]
-		all = slices.Concat(all[:first], slices.DeleteFunc(slices.Clone(all[first:]), func(o *told) bool { return o.minor && o.job == e.job }))
+		all = slices.Concat(all[:first], slices.DeleteFunc(slices.Clone(all[first:]), func(o *expectedEvent) bool { return o.minor && o.job == e.job }))
 	}
 	s.history[organization] = append(all, e)
 }
@@ -134,7 +135,7 @@ func organizationOf(email string) string {
 func (s *simulation) checkEvents() {
 	for _, organization := range organizations {
 		all := s.history[organization]
-		first := slices.IndexFunc(all, func(e *told) bool { return e.id == events.ID{} })
+		first := slices.IndexFunc(all, func(e *expectedEvent) bool { return e.id == events.ID{} })
 		if first < 0 {
 			first = len(all)
 		}
@@ -142,8 +143,7 @@ func (s *simulation) checkEvents() {
 	}
 }
 
-// compareEvents compares the ring of an organization, from one event on, with its
-// history.
+// compareEvents compares the ring of an organization with its history, from one event on.
 func (s *simulation) compareEvents(organization string, from int) {
 	place := events.ID{}
 	if from > 0 {
@@ -161,7 +161,7 @@ func (s *simulation) compareEvents(organization string, from int) {
 	}
 	all := s.history[organization][from:]
 	for i := range max(len(all), len(ring)) {
-		var want *told
+		var want *expectedEvent
 		if i < len(all) {
 			want = all[i]
 		}
@@ -177,8 +177,8 @@ func (s *simulation) compareEvents(organization string, from int) {
 	}
 }
 
-// matches compares an event of the store with what had to be told.
-func (t *told) matches(entry events.Entry, number int) error {
+// matches compares an event of the store with the expected one.
+func (t *expectedEvent) matches(entry events.Entry, number int) error {
 	e, err := app.DecodeEvent(entry)
 	if err != nil {
 		return err
@@ -189,11 +189,11 @@ func (t *told) matches(entry events.Entry, number int) error {
 	case entry.ID.Number != uint64(number) || t.id != events.ID{} && t.id != entry.ID:
 		return fmt.Errorf("it has the place %v, want %v", entry.ID, t.id)
 	}
-	return t.isToldAs(string(e.Kind), e.Data)
+	return t.matchesSent(string(e.Kind), e.Data)
 }
 
-// isToldAs compares an event with what clients see.
-func (t *told) isToldAs(kind string, data json.RawMessage) error {
+// matchesSent compares an event with its form sent to clients.
+func (t *expectedEvent) matchesSent(kind string, data json.RawMessage) error {
 	var seen struct {
 		app.Job
 		Was app.Status `json:"previousStatus"`

@@ -16,11 +16,11 @@ import (
 type fate struct {
 	waits     time.Duration // from Start to the start of its process
 	runs      time.Duration // unless it is stopped or hits its limit
-	cause     app.Cause     // of its end; "" if it is lost
+	cause     app.Cause     // of its end; "" means that it is lost
 	stopTakes time.Duration // from Stop to its end
 	lag       time.Duration // from its end until Status reports it
 	vanishes  bool          // Start returns no error, but no task exists
-	refuses   error         // that Start returns
+	refuses   error         // the error that Start returns
 	refusals  int           // how often Start returns it
 }
 
@@ -51,7 +51,7 @@ func fateOf(seed uint64, name string, attempt int) fate {
 		f.runs = 0
 	case 1:
 		if !isShortRow(name) || rng.IntN(4) == 0 {
-			f.runs = time.Hour // more than its limit
+			f.runs = time.Hour // longer than its limit
 		}
 	case 2:
 		f.waits = seconds(rng, 5)
@@ -63,10 +63,12 @@ func fateOf(seed uint64, name string, attempt int) fate {
 	return f
 }
 
-// isShortRow reports whether a job is a row of a batch of short ones, by its name.
+// isShortRow reports whether a job belongs to a batch of short jobs, according to its
+// name.
 func isShortRow(name string) bool { return strings.Contains(name, "/rows") }
 
-// shorten makes a fate that of a short row: most take about a second, and few are lost.
+// shorten changes a fate to that of a short job: most take about a second, and few are
+// lost.
 func (f *fate) shorten(rng *rand.Rand) {
 	f.runs = seconds(rng, 1)
 	if rng.IntN(30) == 0 {
@@ -77,8 +79,8 @@ func (f *fate) shorten(rng *rand.Rand) {
 	}
 }
 
-// seconds returns a random duration with the given mean. Its resolution of
-// milliseconds makes it unlikely that two events coincide by accident.
+// seconds returns a random duration with the given mean. Its resolution of milliseconds
+// makes it unlikely that two events coincide by accident.
 func seconds(rng *rand.Rand, mean float64) time.Duration {
 	return time.Duration(rng.ExpFloat64()*mean*1000) * time.Millisecond
 }

@@ -10,13 +10,13 @@ import (
 	"molrun/app"
 )
 
-// end is how an attempt may finish: the job's new status and the failure code.
+// end is a possible outcome of an attempt: the job's new status and the failure code.
 type end struct {
 	status app.Status
 	code   app.FailureCode
 }
 
-// judgeFinished compares how an attempt finished with the fate of its task.
+// judgeFinished compares the outcome of an attempt with the fate of its task.
 func judgeFinished(s *simulation, old *entry, now *stored) error {
 	if !old.Private.Claimed || now.Private.Claimed || now.Private.Token != "" || now.Attempts != old.Attempts {
 		return fmt.Errorf("an attempt finishes that had finished before")
@@ -51,7 +51,7 @@ func judgeFinished(s *simulation, old *entry, now *stored) error {
 	return fmt.Errorf("it finishes as %v, but its task allows only %v", have, s.endings(old, task))
 }
 
-// endings returns the ways in which an attempt may finish.
+// endings returns the possible outcomes of an attempt.
 func (s *simulation) endings(old *entry, task *startedTask) []end {
 	if task == nil {
 		return s.endingsWithoutTask(old)
@@ -70,7 +70,8 @@ func (s *simulation) endings(old *entry, task *startedTask) []end {
 	return []end{{app.Failed, failures[task.cause]}}
 }
 
-// moreMemory returns the memory with which a job is started again whose task ran out of it, 0 if it is not.
+// moreMemory returns the memory with which a job is restarted after its task ran out of
+// memory, or 0 if it is not restarted.
 func moreMemory(old *entry, task *startedTask) int64 {
 	had := old.Private.Needs.MemoryBytes
 	switch {
@@ -84,7 +85,8 @@ func moreMemory(old *entry, task *startedTask) int64 {
 	return 0
 }
 
-// judgeMemory checks the memory of a job whose attempt has finished, and what it says of that.
+// judgeMemory checks the memory of a job whose attempt has finished, and its record of
+// past attempts.
 func judgeMemory(old *entry, now *stored, memory int64) error {
 	had := old.Private.Needs.MemoryBytes
 	past := old.PastAttempts
@@ -110,11 +112,11 @@ var failures = map[app.Cause]app.FailureCode{
 	app.CauseCannotStart: app.FailedCannotStart,
 }
 
-// endingsWithoutTask is endings for attempts whose task never started.
+// endingsWithoutTask is like endings, for attempts whose task never started.
 func (s *simulation) endingsWithoutTask(old *entry) []end {
 	var all []end
-	if old.Private.Pilot != "" {
-		all = s.endingsInPilot(old)
+	if old.Private.Worker != "" {
+		all = s.endingsInWorker(old)
 	}
 	starts, refused := s.machine.startsOf(old.Private.Token)
 	if refused {
@@ -129,7 +131,7 @@ func (s *simulation) endingsWithoutTask(old *entry) []end {
 	return all
 }
 
-// lost returns how a lost attempt finishes.
+// lost returns the outcome of a lost attempt.
 func lost(old *entry) end {
 	switch {
 	case old.Private.Stop:

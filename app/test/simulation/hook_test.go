@@ -13,12 +13,12 @@ import (
 	"molrun/app/job/notice"
 )
 
-// maxHooks bounds the number of webhooks, beyond which none is made.
+// maxHooks is the maximum number of webhooks.
 const maxHooks = 4
 
-// hookUse is what an admin does with a webhook.
+// hookUse is an admin's request for a webhook.
 type hookUse struct {
-	id    string // of the one to change or to delete
+	id    string // the webhook to change or delete
 	asked delivery.HookSettings
 }
 
@@ -28,7 +28,8 @@ type hookChange struct {
 	now *notice.Hook
 }
 
-// manageHook has an admin make, change or delete a webhook, often one for which a message waits.
+// manageHook has an admin create, change or delete a webhook, often one with a pending
+// message.
 func (s *simulation) manageHook() {
 	s.up()
 	if s.process == nil {
@@ -54,7 +55,7 @@ func (s *simulation) manageHook() {
 	s.send(r)
 }
 
-// waitsFor reports whether a message has not arrived at a webhook.
+// waitsFor reports whether a webhook has a message that has not arrived.
 func (s *simulation) waitsFor(h *notice.Hook) bool {
 	for _, d := range s.notices {
 		if d.Hook == h.ID && d.State == notice.Pending {
@@ -87,7 +88,7 @@ func (r *request) callHook(ctx context.Context, p *process) (err error) {
 	return err
 }
 
-// expectedOfHook returns the answer to a request when the store runs it.
+// expectedOfHook returns the expected response to a request when the store runs it.
 func (r *request) expectedOfHook(s *simulation) answer {
 	if r.hook.id != "" && s.hooks[r.hook.id] == nil {
 		return answer{code: fault.NotFound}
@@ -95,7 +96,7 @@ func (r *request) expectedOfHook(s *simulation) answer {
 	return answer{}
 }
 
-// applyHooks checks what a commit does to webhooks.
+// applyHooks checks the effect of a commit on webhooks.
 func (s *simulation) applyHooks(c *change) {
 	for _, h := range c.hooks {
 		if err := s.judgeHook(c, s.hooks[h.id], h.now); err != nil {
@@ -127,8 +128,9 @@ func (s *simulation) judgeHook(c *change, old, now *notice.Hook) error {
 	return allow(old == nil && now != nil && now.Organization == r.by.Organization && now.URL == *r.hook.asked.URL, "it is another one than was asked for")
 }
 
-// makeSigners gives every organization what signs the messages that submissions ask for, once.
-func (s *site) makeSigners(notices *delivery.Notices) error {
+// makeSigners gives every organization, once, the secret that signs messages requested by
+// submissions.
+func (s *site) makeSigners(notices *delivery.Webhooks) error {
 	if s.signs != nil {
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 	"molrun/storage"
 )
 
-// ledger is the expected content of the store: every job as last committed, with
-// further facts about it.
+// ledger is the expected content of the store: every job as last committed, with more
+// data about it.
 type ledger struct {
 	jobs    map[app.JobID]*entry
 	highest app.JobID // so far
@@ -24,20 +24,19 @@ type ledger struct {
 
 type entry struct {
 	*stored
-	submission *submission // that created the job or, of a row, its batch
+	submission *submission // that created the job or, for a job of a batch, its batch
 
-	// When it was submitted, and when it was cancelled, on a clock that never
-	// jumps.
+	// When it was submitted, and when it was canceled, on a clock that never jumps.
 	submittedAt, stopped time.Time
 
-	waitsSince time.Time // when it came into the queue
+	waitsSince time.Time // when it entered the queue
 }
 
 func newLedger() *ledger {
 	return &ledger{jobs: map[app.JobID]*entry{}, tokens: map[string]bool{}}
 }
 
-// named finds a job by name, nil if there is none.
+// named returns the job with a name, or nil if there is none.
 func (l *ledger) named(organization, name string) *entry {
 	for _, e := range l.jobs {
 		if e.Organization == organization && e.Name == name {
@@ -63,7 +62,7 @@ func (l *ledger) rows(batch app.JobID) []*entry {
 	return l.sorted(func(e *entry) bool { return e.Private.Batch == batch })
 }
 
-// withRows returns a job and, if it is a batch, its rows.
+// withRows returns a job and, if it is a batch, the jobs of the batch.
 func (l *ledger) withRows(e *entry) []*entry {
 	if !e.IsBatch() {
 		return []*entry{e}
@@ -88,8 +87,8 @@ func (l *ledger) needed(id app.JobID) bool {
 	return false
 }
 
-// compare compares the store with the ledger: the database is consistent and has
-// exactly these jobs, byte for byte.
+// compare compares the store with the ledger: the database is consistent and has exactly
+// these jobs, byte for byte.
 func (l *ledger) compare(store *storage.Store) error {
 	ctx := context.Background()
 	if err := store.Check(ctx); err != nil {
@@ -175,7 +174,7 @@ func (l *ledger) compareListings(p *process) error {
 	return nil
 }
 
-// noteListed notes a listed record and its rows.
+// noteListed records a listed job and, for a batch, its jobs.
 func (l *ledger) noteListed(by app.Caller, rec app.Record, listed map[string]bool) error {
 	var r struct {
 		app.Job
@@ -197,8 +196,8 @@ func (l *ledger) noteListed(by app.Caller, rec app.Record, listed map[string]boo
 	return nil
 }
 
-// shownAs compares a record with what was committed. Progress and wait reasons
-// are live state and not stored.
+// shownAs compares a record with the committed one. Progress and wait reasons are live
+// state and not stored.
 func (e *entry) shownAs(rec app.Record) error {
 	if string(rec) == e.shown {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"molrun/app/job/quota"
 )
 
-// limits are what users and organizations may use.
+// limits are the quotas of users and organizations.
 type limits map[quota.Holder]quota.Quota
 
-// limitsOf draws the limits of a plan. Half of the plans have none.
+// limitsOf draws the limits of a plan at random. Half of the plans have none.
 func limitsOf(seed uint64) limits {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	all := limits{}
@@ -42,13 +42,14 @@ func (l limits) of(organization, user string) quota.Quota {
 	return l[quota.Holder{Organization: organization, User: user}]
 }
 
-// holders returns those whose limits bind a user, with the limits.
+// holders returns the limits that apply to a user: those of the organization, under "",
+// and the user's own.
 func (l limits) holders(organization, email string) map[string]quota.Quota {
 	return map[string]quota.Quota{"": l.of(organization, ""), email: l.of(organization, email)}
 }
 
-// mayEver reports whether a job could run within the limits.
-func (l limits) mayEver(by app.Caller, w jobSettings) bool {
+// canEverRun reports whether a job could run within the limits.
+func (l limits) canEverRun(by app.Caller, w jobSettings) bool {
 	for _, q := range l.holders(by.Organization, by.Email) {
 		if q.CPUs > 0 && w.cpus > q.CPUs || q.GPUs > 0 && w.gpus > q.GPUs {
 			return false
@@ -57,7 +58,7 @@ func (l limits) mayEver(by app.Caller, w jobSettings) bool {
 	return true
 }
 
-// admits reports whether so many more jobs of a user may be queued.
+// admits reports whether a user can queue the given number of additional jobs.
 func (s *simulation) admits(organization, email string, jobs int) bool {
 	for user, q := range s.limits.holders(organization, email) {
 		queued := 0
@@ -73,7 +74,8 @@ func (s *simulation) admits(organization, email string, jobs int) bool {
 	return true
 }
 
-// usedBy returns what claimed jobs of a user or, with user "", an organization have in use.
+// usedBy returns the resources used by claimed jobs of a user or, with user "", of an
+// organization.
 func (s *simulation) usedBy(organization, user string, uses func(*entry) bool) (used placement.Resources) {
 	for _, e := range s.holders(uses) {
 		if e.Organization == organization && (user == "" || e.Email == user) {
@@ -84,17 +86,17 @@ func (s *simulation) usedBy(organization, user string, uses func(*entry) bool) (
 	return used
 }
 
-// judgeLimits checks that no user and no organization exceeds its limits.
+// judgeLimits checks that no user or organization exceeds its limits.
 func (s *simulation) judgeLimits(uses func(*entry) bool) {
 	for h, q := range s.limits {
 		if used := s.usedBy(h.Organization, h.User, uses); q.CPUs > 0 && used.CPUs > q.CPUs || q.GPUs > 0 && used.GPUs > q.GPUs {
-			s.faultf("%s has %+v in use, and may have %+v", h, used, q)
+			s.faultf("%s uses %+v; the limit is %+v", h, used, q)
 		}
 	}
 }
 
-// heldUp reports whether a limit may hold a job up: too much is in use, or the rest may be
-// kept for a job that has waited longer.
+// heldUp reports whether a limit can hold up a job: too much is in use, or the rest might
+// be reserved for a job that has waited longer.
 func (s *simulation) heldUp(e *entry) bool {
 	for user, q := range s.limits.holders(e.Organization, e.Email) {
 		if q.CPUs == 0 && q.GPUs == 0 {
@@ -122,9 +124,9 @@ func (s *simulation) heldUp(e *entry) bool {
 	return false
 }
 
-// crowded reports whether so many more bytes of a user, with those on their way, may
-// exceed a limit.
-func (s *simulation) crowded(by app.Caller, bytes int) bool {
+// mightExceedStorage reports whether the given number of additional bytes of a user, together with
+// those being sent, might exceed a limit.
+func (s *simulation) mightExceedStorage(by app.Caller, bytes int) bool {
 	for user, q := range s.limits.holders(by.Organization, by.Email) {
 		coming := s.stored(by.Organization, user) + int64(bytes)
 		for _, r := range s.requests {
@@ -140,7 +142,7 @@ func (s *simulation) crowded(by app.Caller, bytes int) bool {
 	return false
 }
 
-// sends returns how many bytes a request may add.
+// sends returns the maximum number of bytes that a request can add.
 func (r *request) sends() int {
 	if r.part == nil {
 		return 0
@@ -148,23 +150,23 @@ func (r *request) sends() int {
 	return len(r.part.of.text)
 }
 
-// judgeRefusal checks that a file was refused for a reason.
+// judgeRefusal checks that a file was rejected for a reason.
 func (s *simulation) judgeRefusal(r *request) {
-	if !r.crowded && !s.crowded(r.by, r.sends()) {
-		s.faultf("%s: refused, although the limits allow it", r.label)
+	if !r.crowded && !s.mightExceedStorage(r.by, r.sends()) {
+		s.faultf("%s: rejected, although within the limits", r.label)
 	}
 }
 
-// judgeBytes checks that a commit which adds bytes of files stays within the limits.
+// judgeBytes checks that a commit that adds bytes of files stays within the limits.
 func (s *simulation) judgeBytes(c *change, before map[quota.Holder]int64) {
 	for h, q := range s.limits {
 		if now := s.stored(h.Organization, h.User); q.Bytes > 0 && now > q.Bytes && now > before[h] {
-			s.faultf("%s: %s stores %d bytes, and may store %d", c.label, h, now, q.Bytes)
+			s.faultf("%s: %s stores %d bytes; the limit is %d", c.label, h, now, q.Bytes)
 		}
 	}
 }
 
-// storedByAll returns what everybody who is limited stores.
+// storedByAll returns the stored bytes of every user and organization with limits.
 func (s *simulation) storedByAll() map[quota.Holder]int64 {
 	all := map[quota.Holder]int64{}
 	for h := range s.limits {
@@ -173,8 +175,9 @@ func (s *simulation) storedByAll() map[quota.Holder]int64 {
 	return all
 }
 
-// refusedBeyond returns the answer to who wants more than limits allow, nil if they do.
-func (s *simulation) refusedBeyond(organization, email string, jobs int) *answer {
+// overLimitAnswer returns the response to a request that exceeds the limits, or nil if they
+// allow it.
+func (s *simulation) overLimitAnswer(organization, email string, jobs int) *answer {
 	if s.admits(organization, email, jobs) {
 		return nil
 	}

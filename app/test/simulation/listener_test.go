@@ -14,20 +14,19 @@ import (
 // maxListeners bounds the number of listeners of a seed.
 const maxListeners = 5
 
-// listener is a user who follows what happens, and resumes where the last connection
-// ended.
+// listener is a user who follows events, and resumes where the last connection ended.
 type listener struct {
 	name   string
 	by     app.Caller
 	query  listing.Selection
-	hears  func(*told) bool
+	hears  func(*expectedEvent) bool
 	stream *follow.Stream // nil while it is not connected
-	place  string         // the last that it was given; "" if none
-	next   int            // of the organization's history, what it has to hear next
+	place  string         // the last one received; "" if none
+	next   int            // index in the organization's history of the next event to receive
 }
 
-// listen has a user begin to follow some jobs, lose the connection, resume, or read what
-// there is.
+// listen has a user start to follow some jobs, lose the connection, resume, or read
+// pending events.
 func (s *simulation) listen() {
 	s.up()
 	if s.process == nil {
@@ -60,23 +59,23 @@ func (s *simulation) newListener() *listener {
 	switch s.rng.IntN(3) {
 	case 0:
 		l.query.WholeOrganization = true
-		l.hears = func(t *told) bool { return t.batch == "" }
+		l.hears = func(t *expectedEvent) bool { return t.batch == "" }
 	case 1:
-		l.hears = func(t *told) bool { return t.batch == "" && t.email == by.Email }
+		l.hears = func(t *expectedEvent) bool { return t.batch == "" && t.email == by.Email }
 	case 2:
 		e := s.some(func(e *entry) bool { return e.IsBatch() && e.Organization == by.Organization })
 		if e == nil {
 			return s.newListener()
 		}
 		l.query.WholeOrganization, l.query.Batch = true, string(e.ID)
-		l.hears = func(t *told) bool { return t.job == e.ID || t.batch == e.ID }
+		l.hears = func(t *expectedEvent) bool { return t.job == e.ID || t.batch == e.ID }
 	}
 	l.name = fmt.Sprintf("listener %d, %s,", len(s.listeners)+1, by.Email)
 	return l
 }
 
-// connect opens a stream: where the last one ended, behind any event, behind what a
-// listing shows, or from now on.
+// connect opens a stream: where the last one ended, after any event, after the state
+// shown by a listing, or from now on.
 func (s *simulation) connect(l *listener) {
 	all := s.history[l.by.Organization]
 	how := "resumes"
@@ -119,8 +118,8 @@ func (l *listener) leave() {
 	}
 }
 
-// read reads all pending events, and checks that none is missing, repeated, or of
-// another organization.
+// read reads all pending events, and checks that none is missing, repeated, or of another
+// organization.
 func (s *simulation) read(l *listener) {
 	for l.stream != nil && len(s.faults) == 0 {
 		messages, err := l.stream.Next(context.Background())
@@ -130,7 +129,7 @@ func (s *simulation) read(l *listener) {
 		}
 		news := slices.ContainsFunc(messages, func(m follow.Message) bool { return m.Event != "" })
 		for _, m := range messages {
-			if err := s.hear(l, m); err != nil {
+			if err := s.checkMessage(l, m); err != nil {
 				s.faultf("%s: %v", l.name, err)
 				return
 			}
@@ -143,12 +142,12 @@ func (s *simulation) read(l *listener) {
 		return
 	}
 	if missed := l.due(s.history[l.by.Organization]); missed != nil {
-		s.faultf("%s does not hear %s", l.name, missed)
+		s.faultf("%s does not receive %s", l.name, missed)
 	}
 }
 
-// due returns the next event that the listener has to hear, nil if there is none.
-func (l *listener) due(all []*told) *told {
+// due returns the next event that the listener must receive, or nil if there is none.
+func (l *listener) due(all []*expectedEvent) *expectedEvent {
 	for ; l.next < len(all); l.next++ {
 		if l.hears(all[l.next]) {
 			return all[l.next]
@@ -157,8 +156,8 @@ func (l *listener) due(all []*told) *told {
 	return nil
 }
 
-// hear checks one message.
-func (s *simulation) hear(l *listener, m follow.Message) error {
+// checkMessage checks one message.
+func (s *simulation) checkMessage(l *listener, m follow.Message) error {
 	all := s.history[l.by.Organization]
 	if m.Event == string(app.EventProgress) {
 		e := s.ledger.jobs[idOf(app.Record(m.Data))]
@@ -167,9 +166,9 @@ func (s *simulation) hear(l *listener, m follow.Message) error {
 	if m.Event != "" {
 		want := l.due(all)
 		if want == nil {
-			return fmt.Errorf("it hears %s %s, want nothing", m.Event, m.Data)
+			return fmt.Errorf("it receives %s %s, want nothing", m.Event, m.Data)
 		}
-		if err := want.isToldAs(m.Event, m.Data); err != nil {
+		if err := want.matchesSent(m.Event, m.Data); err != nil {
 			return err
 		}
 		if l.next++; m.ID != want.id.String() {
@@ -179,11 +178,11 @@ func (s *simulation) hear(l *listener, m follow.Message) error {
 	if m.ID == "" {
 		return nil
 	}
-	return s.goTo(l, m.ID)
+	return s.advanceTo(l, m.ID)
 }
 
-// goTo notes a place, up to which the listener must have heard everything.
-func (s *simulation) goTo(l *listener, place string) error {
+// advanceTo records a position, up to which the listener must have received everything.
+func (s *simulation) advanceTo(l *listener, place string) error {
 	all := s.history[l.by.Organization]
 	p, err := follow.ParsePlace(place)
 	switch number := int(p.Event.Number); {
@@ -192,16 +191,16 @@ func (s *simulation) goTo(l *listener, place string) error {
 	case number > len(all) || number > 0 && all[number-1].id != p.Event:
 		return errors.New("it is given a place where no event was")
 	case number < l.next:
-		// Events that it does not hear are behind the place that it has.
+		// Events that it does not receive are after its position.
 	case l.due(all[:number]) != nil:
-		return fmt.Errorf("it is given a place behind %s, which it has not heard", l.due(all[:number]))
+		return fmt.Errorf("it is given a position after %s, which it has not received", l.due(all[:number]))
 	}
 	l.place = place
 	return nil
 }
 
-// hush ends all streams, as the end of their process does.
-func (s *simulation) hush() {
+// disconnectListeners ends all streams, as happens when their process ends.
+func (s *simulation) disconnectListeners() {
 	for _, l := range s.listeners {
 		l.leave()
 	}

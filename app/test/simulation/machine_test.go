@@ -26,29 +26,29 @@ type machine struct {
 	faultf   func(format string, args ...any)
 
 	mu          sync.Mutex
-	unreachable time.Time // until when it does not respond
+	unreachable time.Time // time until which it does not respond
 	tasks       map[string]*startedTask
 	starts      map[string]int  // calls of Start that arrived, by token
 	refused     map[string]bool // tokens whose last Start returned an error
 	stops       map[string]bool // tokens for which Stop was called
 
-	pilotFate func(name string, n int) pilotFate
-	nameOf    func(app.JobID) string
-	tracef    func(format string, args ...any)
-	pilots    map[string]*pilot // that were started last, by directory
-	launches  map[string]int    // calls of StartPilot, by the name of the first row
-	losses    map[string]int    // pilots that were started since a row has ended, by directory
-	flights   flights
-	sabotage  sabotage
+	workerFate func(name string, n int) workerFate
+	nameOf     func(app.JobID) string
+	tracef     func(format string, args ...any)
+	workers    map[string]*worker // last one started, by directory
+	launches   map[string]int     // calls of StartWorker, by the name of the first job
+	losses     map[string]int     // workers started since a job last ended, by directory
+	flights    workerCounts
+	sabotage   sabotage
 }
 
-// sabotage is what a broken pilot or executor does.
+// sabotage is what a broken worker or executor does.
 type sabotage struct {
-	beginsTwice   bool // it begins each row twice
-	keepsReturned bool // it says that it has returned its rows, but begins them
-	stays         bool // it never ends
-	swaps         bool // a row's end is told of one that runs
-	loses         bool // a row that runs is said to be lost
+	beginsTwice   bool // begins each job twice
+	keepsReturned bool // claims to have returned its jobs, but begins them
+	stays         bool // never exits
+	swaps         bool // reports a job's end for one that is running
+	loses         bool // reports a running job as lost
 }
 
 // startedTask is a task that was started.
@@ -59,8 +59,8 @@ type startedTask struct {
 	cause      app.Cause // "" if it is lost
 	beganAt    time.Time // start of its process by the wall clock
 
-	pilot *pilot // that runs it; nil: it has a process of its own
-	over  bool   // of a row: its outcome is there
+	worker *worker // that runs it; nil means its own process
+	over   bool    // of a worker's job: its outcome exists
 }
 
 func newMachine(faultf func(string, ...any)) *machine {
@@ -71,7 +71,7 @@ func newMachine(faultf func(string, ...any)) *machine {
 		starts:   map[string]int{},
 		refused:  map[string]bool{},
 		stops:    map[string]bool{},
-		pilots:   map[string]*pilot{},
+		workers:  map[string]*worker{},
 		launches: map[string]int{},
 		losses:   map[string]int{},
 	}
@@ -101,8 +101,8 @@ func (m *machine) start(t app.Task) (app.Handle, error) {
 	return t.Handle, leave(t, m.nameOf(t.Job))
 }
 
-// number returns the lowest number that no running task has. As on a cluster, it
-// may be the one of a task that has ended.
+// number returns the lowest number that no running task has. As on a cluster, it can be
+// the number of a task that has ended.
 func (m *machine) number(now time.Time) app.Handle {
 	used := map[app.Handle]bool{}
 	for _, l := range m.tasks {
@@ -115,17 +115,17 @@ func (m *machine) number(now time.Time) app.Handle {
 	}
 }
 
-// own returns the started task, nil if there is none. It checks that the task is
-// not given the number of another one.
+// own returns the started task, or nil if there is none. It checks that the task is not
+// given the number of another one.
 func (m *machine) own(t app.Task) *startedTask {
 	l := m.tasks[t.Token]
 	if l != nil && t.Handle != "" && t.Handle != l.Handle {
-		m.faultf("attempt %d has the number %s, but is asked for by %s", t.Attempt, l.Handle, t.Handle)
+		m.faultf("attempt %d has the number %s, but was requested as %s", t.Attempt, l.Handle, t.Handle)
 	}
 	return l
 }
 
-// inspect checks that a task may start.
+// inspect checks that a task is allowed to start.
 func (m *machine) inspect(t app.Task) {
 	spec, err := task.ReadSpec(t.Dir)
 	switch {
@@ -168,13 +168,13 @@ func (m *machine) count(now time.Time) {
 }
 
 func (l *startedTask) running(now time.Time) bool {
-	if l.pilot != nil {
-		return l.pilot.row == l
+	if l.worker != nil {
+		return l.worker.row == l
 	}
 	return now.Before(l.end)
 }
 
-// leave writes the files that the task's program would.
+// leave writes the files that the task's program would write.
 func leave(t app.Task, name string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(t.Dir, task.RunFile), []byte(`{"protocol":1}`), 0o600),
@@ -183,7 +183,7 @@ func leave(t app.Task, name string) error {
 	)
 }
 
-// resultOf returns what a program writes: short, and different for most jobs.
+// resultOf returns the output of a program: short, and different for most jobs.
 func resultOf(name string, attempt int) []byte {
 	h := fnv.New32a()
 	h.Write([]byte(name))
@@ -195,11 +195,11 @@ func (m *machine) status(tasks []app.Task) ([]app.TaskStatus, error) {
 	defer m.mu.Unlock()
 	now := time.Now()
 	if now.Before(m.unreachable) {
-		return nil, errors.New("the machine does not answer")
+		return nil, errors.New("the machine does not respond")
 	}
 	all := make([]app.TaskStatus, len(tasks))
 	for i, t := range tasks {
-		if t.Pilot != "" {
+		if t.Worker != "" {
 			all[i] = m.statusOfRow(t, now)
 			continue
 		}
@@ -208,7 +208,7 @@ func (m *machine) status(tasks []app.Task) ([]app.TaskStatus, error) {
 	return all, nil
 }
 
-// status returns the status of a task. Its end may be reported late.
+// status returns the status of a task. Its end can be reported late.
 func (l *startedTask) status(now time.Time) app.TaskStatus {
 	switch {
 	case l == nil:
@@ -243,10 +243,10 @@ func (m *machine) stop(t app.Task) error {
 	defer m.mu.Unlock()
 	now := time.Now()
 	if now.Before(m.unreachable) {
-		return errors.New("the machine does not answer")
+		return errors.New("the machine does not respond")
 	}
 	m.stops[t.Token] = true
-	if t.Pilot != "" {
+	if t.Worker != "" {
 		return m.stopRow(t, now)
 	}
 	if l := m.own(t); l != nil {
@@ -257,15 +257,15 @@ func (m *machine) stop(t app.Task) error {
 	return nil
 }
 
-// find returns the task of an attempt, nil if none was started.
+// find returns the task of an attempt, or nil if none was started.
 func (m *machine) find(token string) *startedTask {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.tasks[token]
 }
 
-// startsOf returns how often Start was called for an attempt and whether the last
-// call was refused.
+// startsOf returns how often Start was called for an attempt and whether the last call
+// was refused.
 func (m *machine) startsOf(token string) (starts int, refused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -305,7 +305,7 @@ func newGuardedMachine(s *site, d *door) *guardedMachine {
 	}
 }
 
-var _ app.Pilots = (*guardedMachine)(nil)
+var _ app.Workers = (*guardedMachine)(nil)
 
 func (g *guardedMachine) Name() string                   { return "local" }
 func (g *guardedMachine) Capacity() (app.Capacity, bool) { return g.capacity, true }
@@ -327,10 +327,10 @@ func (g *guardedMachine) Start(ctx context.Context, t app.Task) (h app.Handle, e
 	return h, err
 }
 
-// Status reports at most one end at a time. It reports none when the process has
-// just started or just found the task, and none for an attempt that waits at a
-// door. Otherwise goroutines would handle several ends at the same moment, in an
-// order that the seed does not determine.
+// Status reports at most one end at a time. It reports none when the process has just
+// started or just found the task, and none for an attempt that is waiting at a door.
+// Otherwise goroutines would handle several ends at the same moment, in an order that the
+// seed does not determine.
 func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	if err := g.door.pollFor("how tasks stand", g.firstOf(tasks)); err != nil {
 		return nil, err
@@ -346,14 +346,14 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 		if g.justFound(t, now) || all[i].State < app.TaskEnded || now.Equal(g.last) || g.told[t.Token] || g.door.visited(g.site.names.of(t.Job)) {
 			continue
 		}
-		// What has ended comes before what is lost, as the runner hears of both at once.
+		// Ended tasks come before lost ones, as the runner receives both at once.
 		if first < 0 || all[i].State < all[first].State || all[i].State == all[first].State && t.Job < tasks[first].Job {
 			first = i
 		}
 	}
 	for i, t := range tasks {
 		if all[i].State < app.TaskEnded {
-			delete(g.told, t.Token) // a row that was lost before it began has another pilot
+			delete(g.told, t.Token) // a job lost before it began gets another worker
 		}
 		if i == first {
 			g.told[t.Token], g.last = true, now
@@ -365,8 +365,8 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 	return all, nil
 }
 
-// firstOf names a poll by the first of its tasks, so that polls at the same moment have an
-// order.
+// firstOf names a poll after the first of its tasks, so that polls at the same moment
+// have an order.
 func (g *guardedMachine) firstOf(tasks []app.Task) string {
 	first := ""
 	for _, t := range tasks {
@@ -377,8 +377,8 @@ func (g *guardedMachine) firstOf(tasks []app.Task) string {
 	return first
 }
 
-// justFound reports whether the process asks about a task, which it did not start,
-// for the first time at this moment.
+// justFound reports whether the process asks about a task, which it did not start, for
+// the first time at this moment.
 func (g *guardedMachine) justFound(t app.Task, now time.Time) bool {
 	if g.begun[t.Token] {
 		return false

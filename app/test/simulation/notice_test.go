@@ -16,40 +16,40 @@ import (
 	"molrun/app/job/notice"
 )
 
-// arrivesWithin is how soon a message arrives at a receiver that works, however often it
-// failed before.
+// arrivesWithin is the maximum time until a message arrives at a working receiver,
+// however often it failed before.
 var arrivesWithin = schedule.Longest + time.Minute
 
-// owed is a message that a receiver must get.
-type owed struct {
+// dueMessage is a message that a receiver must get.
+type dueMessage struct {
 	event        notice.Event
 	organization string
 	job          app.JobID
 	name         string
 	status       app.Status
 	hook, target string // hook is "" if the submission asked for it
-	first        bool   // of those who get the same message
+	first        bool   // among the recipients of the same message
 }
 
-func (o *owed) String() string {
+func (o *dueMessage) String() string {
 	if o == nil {
 		return "nothing"
 	}
 	return fmt.Sprintf("%s of %q to %s", o.event, o.name, receiverOf(o.target))
 }
 
-func (s *simulation) owe(o *owed) { s.owed = append(s.owed, o) }
+func (s *simulation) addOwed(o *dueMessage) { s.owed = append(s.owed, o) }
 
 // promise records the notifications due for a change of a job: for its start and end, but
-// not those of rows. Submissions request one for the end.
+// not for jobs of a batch. Submissions request one for the end.
 func (s *simulation) promise(before, now *app.Job) {
 	if now == nil || now.Private.Batch != "" {
 		return
 	}
-	o := owed{organization: now.Organization, job: now.ID, name: now.Name, status: now.Status}
+	o := dueMessage{organization: now.Organization, job: now.ID, name: now.Name, status: now.Status}
 	if !now.StartedAt.IsZero() && (before == nil || before.StartedAt.IsZero()) {
 		o.event = notice.JobStarted
-		s.tellHooks(o, true)
+		s.owedToHooks(o, true)
 	}
 	if !now.Status.Finished() || before != nil && before.Status.Finished() {
 		return
@@ -58,13 +58,13 @@ func (s *simulation) promise(before, now *app.Job) {
 	for i, target := range now.Private.Notify {
 		asked := o
 		asked.target, asked.first = target, i == 0
-		s.owe(&asked)
+		s.addOwed(&asked)
 	}
-	s.tellHooks(o, len(now.Private.Notify) == 0)
+	s.owedToHooks(o, len(now.Private.Notify) == 0)
 }
 
-// tellHooks notes which webhooks have to get a message.
-func (s *simulation) tellHooks(o owed, first bool) {
+// owedToHooks records which webhooks must receive a message.
+func (s *simulation) owedToHooks(o dueMessage, first bool) {
 	for _, h := range s.hooksOf(o.organization) {
 		if h.Disabled || !slices.Contains(h.Events, o.event) {
 			continue
@@ -72,12 +72,12 @@ func (s *simulation) tellHooks(o owed, first bool) {
 		one := o
 		one.hook, one.target, one.first = h.ID, h.URL, first
 		first = false
-		s.owe(&one)
+		s.addOwed(&one)
 	}
 }
 
-// compareNotices compares the deliveries of the store with what was promised, and notes
-// what has become of them.
+// compareNotices compares the deliveries of the store with the promised ones, and records
+// their state.
 func (s *simulation) compareNotices() error {
 	all, err := s.storedDeliveries()
 	if err != nil {
@@ -103,12 +103,12 @@ func (s *simulation) compareNotices() error {
 		}
 	}
 	if len(s.owed) > 0 {
-		return fmt.Errorf("nobody is told of %s", s.owed[0])
+		return fmt.Errorf("no recipient is notified of %s", s.owed[0])
 	}
 	return nil
 }
 
-// checkNotices compares if commits may have changed deliveries.
+// checkNotices compares the deliveries if a commit might have changed them.
 func (s *simulation) checkNotices(changes []*change) {
 	touches := func(c *change) bool { return c.label.verb == "record" || len(c.hooks) > 0 }
 	if len(s.owed) == 0 && !slices.ContainsFunc(changes, touches) {
@@ -153,9 +153,9 @@ func (s *simulation) storedDeliveries() (all []*notice.Delivery, err error) {
 	return all, err
 }
 
-// judgeOwed checks that a new delivery is the next of those that are owed.
+// judgeOwed checks that a new delivery is the next one owed.
 func (s *simulation) judgeOwed(d *notice.Delivery) error {
-	var want *owed
+	var want *dueMessage
 	if len(s.owed) > 0 {
 		want = s.owed[0]
 		s.owed = s.owed[1:]
@@ -170,7 +170,7 @@ func (s *simulation) judgeOwed(d *notice.Delivery) error {
 	}
 	switch {
 	case want == nil || d.Event != want.event || d.Organization != want.organization || d.Job != string(want.job) || d.Hook != want.hook || d.Target != want.target:
-		return fmt.Errorf("%s of %q to %s is to be told, want %s", d.Event, d.JobName, d.Target, want)
+		return fmt.Errorf("the delivery is %s of %q to %s, want %s", d.Event, d.JobName, d.Target, want)
 	case d.State != notice.Pending || d.Attempts != 0:
 		return fmt.Errorf("it begins as %s after %d attempts", d.State, d.Attempts)
 	case known == want.first:
@@ -180,7 +180,7 @@ func (s *simulation) judgeOwed(d *notice.Delivery) error {
 		return err
 	}
 	if told.Type != want.event || told.Data.JobName != want.name || told.Data.Status != want.status {
-		return fmt.Errorf("%s is told as %s", want, d.Body)
+		return fmt.Errorf("%s is sent as %s", want, d.Body)
 	}
 	s.owedSince[d.ID] = time.Now()
 	if !known {
@@ -189,13 +189,13 @@ func (s *simulation) judgeOwed(d *notice.Delivery) error {
 	}
 	if _, isMail := notice.Address(d.Target); isMail {
 		n, _ := s.messages.numbers.Load(d.Message)
-		s.messages.numbers.Store(d.ID, n) // names letters
+		s.messages.numbers.Store(d.ID, n) // e-mails are looked up by delivery ID
 	}
-	s.tracef("  to be told: %s: %s", s.messages.of(d.Message, d.Target), want)
+	s.tracef("  to deliver: %s: %s", s.messages.of(d.Message, d.Target), want)
 	return nil
 }
 
-// judgeDelivery checks a change of a delivery against what the receiver has answered.
+// judgeDelivery checks a change of a delivery against the receiver's response.
 func (s *simulation) judgeDelivery(old, now *notice.Delivery) error {
 	same := *now
 	same.State, same.Attempts, same.Status, same.Error, same.NextAt, same.EndedAt, same.Body = old.State, old.Attempts, old.Status, old.Error, old.NextAt, old.EndedAt, old.Body
@@ -208,7 +208,7 @@ func (s *simulation) judgeDelivery(old, now *notice.Delivery) error {
 	case now.Attempts == old.Attempts:
 		late = late || time.UnixMilli(s.looked.Load()).Sub(now.CreatedAt.Time) >= schedule.GiveUpAfter
 		hook := s.hooks[now.Hook]
-		return allow(now.State == notice.GivenUp && (late || hook != nil && hook.Disabled), "it is given up too early")
+		return allow(now.State == notice.Abandoned && (late || hook != nil && hook.Disabled), "it is given up too early")
 	case now.Attempts != old.Attempts+1:
 		return fmt.Errorf("it has %d attempts after %d", now.Attempts, old.Attempts)
 	}
@@ -220,15 +220,15 @@ func (s *simulation) judgeDelivery(old, now *notice.Delivery) error {
 	case a.Error == "":
 		want = notice.Delivered
 	case a.Status == 410 || late:
-		want = notice.GivenUp
+		want = notice.Abandoned
 	}
 	soon := now.NextAt.Before(s.wall().Add(schedule.Longest + time.Second))
 	return allow(now.State == want && now.Status == a.Status && (want != notice.Pending || soon && string(now.Body) == string(old.Body)),
 		fmt.Sprintf("it is %s after the answer %+v, want %s, to be sent again at %s", now.State, a, want, now.NextAt))
 }
 
-// judgePosting checks a message that is about to arrive: it is one that the receiver has to
-// get, signed with its secret.
+// judgePosting checks a message that is about to arrive: the receiver must be owed it,
+// and it must be signed with the receiver's secret.
 func (s *simulation) judgePosting(p *posting) error {
 	var found *notice.Delivery
 	for _, d := range s.notices {
@@ -238,7 +238,7 @@ func (s *simulation) judgePosting(p *posting) error {
 	}
 	switch {
 	case found == nil:
-		return errors.New("nobody is to get it (any more)")
+		return errors.New("no delivery of it is pending")
 	case p.letter != nil:
 		return allow(strings.Contains(p.letter.Subject, fmt.Sprintf("%q", found.JobName)) && "mailto:"+p.letter.To == found.Target, "it is another letter")
 	case string(p.Body) != string(found.Body):
@@ -266,13 +266,13 @@ func (s *simulation) judgeLate() {
 		if d.State != notice.Pending || !long(s.owedSince[d.ID]) {
 			continue
 		}
-		if m, since := s.receivers.of(receiverOf(d.Target)); m.well() && long(since) {
+		if m, since := s.receivers.of(receiverOf(d.Target)); m.healthy() && long(since) {
 			s.faultf("%s has not arrived, although the receiver works for %v", s.messages.of(d.Message, d.Target), time.Since(since))
 		}
 	}
 }
 
-// pending returns how many deliveries have not ended.
+// pending returns the number of unfinished deliveries.
 func (s *simulation) pending() (n int) {
 	for _, d := range s.notices {
 		if d.State == notice.Pending {
@@ -282,7 +282,7 @@ func (s *simulation) pending() (n int) {
 	return n
 }
 
-// changeReceiver lets a receiver work or fail, in one of many ways.
+// changeReceiver makes a receiver work or fail, in one of many ways.
 func (s *simulation) changeReceiver() {
 	names := append([]string{"mailto:all"}, asked...)
 	for _, organization := range organizations {
@@ -298,7 +298,7 @@ func (s *simulation) changeReceiver() {
 	s.receivers.become(name, m)
 }
 
-// asked are addresses that submissions ask for.
+// asked are addresses that submissions request notifications for.
 var asked = []string{"https://ask1.example/a", "https://ask2.example/b?c=d"}
 
 // randomNotify returns the addresses to notify of the end of a submitted job.

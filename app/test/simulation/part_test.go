@@ -20,10 +20,10 @@ import (
 	"molrun/app/job/upload"
 )
 
-// partialFor is how long a file in parts stays after its last bytes.
+// partialFor is how long a file sent in parts is kept after its last bytes.
 const partialFor = 15 * time.Minute
 
-// errBroken is what a client sees whose connection breaks.
+// errBroken is the error that a client sees when its connection breaks.
 var errBroken = errors.New("the connection broke")
 
 // sending is a file that a user sends in parts.
@@ -31,12 +31,12 @@ type sending struct {
 	file
 	by    app.Caller
 	url   string
-	told  int // bytes that are there, as the server has said
-	sent  int // bytes that have left the client
-	lost  int // how often what was there was lost, by somebody's will or because it was too old
-	using int // requests under way
+	told  int // bytes that the server has reported as stored
+	sent  int // bytes that the client has sent
+	lost  int // how often its bytes were removed, by a user or by age
+	using int // pending requests
 
-	touched time.Time // when something else has changed it last
+	touched time.Time // when something else last changed it
 	stale   bool      // it needs a new link
 }
 
@@ -44,21 +44,21 @@ type sending struct {
 type part struct {
 	of     *sending
 	verb   string // begin, go on, abandon
-	bytes  int    // that it carries at most
-	plain  bool   // it is a PUT of the whole file, and nothing tells of parts
-	length bool   // it tells how long the file is
-	breaks bool   // its connection breaks at the end of the bytes
-	renew  bool   // it asks for a new link before
+	bytes  int    // maximum number of bytes it carries
+	plain  bool   // it is a PUT of the whole file, with no sign of parts
+	length bool   // it announces the file's length
+	breaks bool   // its connection breaks after the bytes
+	renew  bool   // it first requests a new link
 
-	told, lost int  // of the file when it was sent
-	alone      bool // no other request was under way
-	head       int  // bytes that were there first, as the server has said
+	told, lost int  // of the file when the request was sent
+	alone      bool // no other request was pending
+	head       int  // bytes that the server first reported as stored
 	asked      bool // head is known
-	here       int  // that are there now; -1 if the answer does not tell
+	here       int  // bytes now stored; -1 if not in the response
 	whole      bool // the file is complete
 }
 
-// sendPart has a user begin to send a file in parts, go on with one, or give it up.
+// sendPart has a user begin to send a file in parts, continue one, or abandon it.
 func (s *simulation) sendPart() {
 	s.up()
 	if s.process == nil {
@@ -90,8 +90,8 @@ func (s *simulation) sendPart() {
 	s.send(&request{label: label{verb: "part"}, by: p.of.by, name: p.of.name, part: p})
 }
 
-// lose records that the partial upload was removed, by a user or by age.
-func (f *sending) lose() {
+// recordLoss records that the partial upload was removed, by a user or by age.
+func (f *sending) recordLoss() {
 	f.lost++
 	f.told = 0
 }
@@ -102,11 +102,11 @@ func (s *simulation) newSending() *sending {
 	return f
 }
 
-// connection is a client's end of one.
+// connection is a client's end of a connection.
 type connection struct {
 	*httptest.ResponseRecorder
 	failed error
-	cut    chan struct{} // closed when the server wants to read no more
+	cut    chan struct{} // closed when the server stops reading
 }
 
 func (c *connection) SetReadDeadline(t time.Time) error {
@@ -127,7 +127,7 @@ func failTo(w http.ResponseWriter, _ *http.Request, err error) {
 	w.(interface{ Unwrap() http.ResponseWriter }).Unwrap().(*connection).failed = err
 }
 
-// slowBody is a body of which the second half arrives later, if the connection lasts.
+// slowBody is a body whose second half arrives later, if the connection lasts.
 type slowBody struct {
 	rest   []string
 	breaks bool
@@ -159,7 +159,7 @@ func (b *slowBody) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// ask makes one request with a file's link.
+// changeJob makes one request with a file's link.
 func (p *part) ask(ctx context.Context, to *process, method string, header map[string]string, from, n int) (c *connection, err error) {
 	c = &connection{ResponseRecorder: httptest.NewRecorder(), cut: make(chan struct{})}
 	text := p.of.text[from : from+n]
@@ -228,7 +228,7 @@ func (p *part) call(ctx context.Context, to *process) error {
 	return nil
 }
 
-// sendFrom sends the bytes behind those that are there.
+// sendFrom sends the bytes after those that are stored.
 func (p *part) sendFrom(ctx context.Context, to *process, from int) (*connection, error) {
 	f := p.of
 	n := min(p.bytes, len(f.text)-from)
@@ -261,15 +261,15 @@ func (p *part) note(c *connection) {
 	p.whole = c.Header().Get("Upload-Complete") == "?1"
 }
 
-// judgePart checks an answer: what the server has said to be there is there, unless
-// somebody has given it up since or it was too old.
+// judgePart checks a response: bytes that the server has reported as stored are still
+// stored, unless a user has abandoned the file since or it was too old.
 func (s *simulation) judgePart(r *request) {
 	p, f := r.part, r.part.of
 	f.using--
 	kept := p.lost == f.lost
 	switch {
 	case p.asked && p.head < p.told && kept:
-		s.faultf("%s: only %d bytes are there, but %d were", r.label, p.head, p.told)
+		s.faultf("%s: only %d bytes are stored, but %d were reported before", r.label, p.head, p.told)
 	case p.here > f.sent:
 		s.faultf("%s: %d bytes are there, but %d were sent", r.label, p.here, f.sent)
 	case p.here >= 0 && kept:
@@ -284,7 +284,7 @@ func (s *simulation) judgePart(r *request) {
 	case s.fullSince(r.sent) || !p.alone || f.using > 0 || !f.touched.Before(r.sent):
 		return
 	case r.have.code == fault.LinkInvalid && !p.renew && !s.jumped.IsZero():
-		f.stale = true // its link is of a time to come
+		f.stale = true // its link is from the future
 		return
 	case f.id != "" && u == nil:
 		want = fault.NotFound
@@ -314,26 +314,26 @@ func (s *simulation) judgeParts(r *request, old, now *app.Upload) error {
 	case now.Generation != old.Generation:
 		return allow(now.Partial == nil && now.Size == int64(len(f.text)) && now.SHA256 == f.sum(), "it has other bytes than were sent")
 	case now.Partial == nil:
-		f.lose()
+		f.recordLoss()
 		return allow(p.plain || p.verb == "abandon" || old.Partial == nil || old.Partial.Offset == 0, "what was there is dropped")
 	}
 	n := now.Partial
 	switch again := old.Partial == nil || old.Partial.Generation != n.Generation; {
 	case again:
-		f.lose()
+		f.recordLoss()
 		p.lost, p.asked = f.lost, false
 		return allow(n.Offset == 0, "it begins with bytes")
 	case n.Offset < old.Partial.Offset:
 		return fmt.Errorf("only %d bytes are there, but %d were", n.Offset, old.Partial.Offset)
 	case n.Length != nil && *n.Length != int64(len(f.text)) || n.Length == nil && old.Partial.Length != nil:
-		return errors.New("it has another length than was told")
+		return errors.New("its length differs from the announced one")
 	case s.jumped.Before(r.sent) && (n.ReceivedAt.After(s.wall()) || s.wall().Sub(n.ReceivedAt.Time) > time.Minute):
 		return fmt.Errorf("its bytes arrived at %v", n.ReceivedAt)
 	}
 	return s.checkPartial(now, f.text)
 }
 
-// checkPartial checks that the bytes of an upload in parts are on the disk.
+// checkPartial checks that the bytes of an upload sent in parts are on disk.
 func (s *simulation) checkPartial(u *app.Upload, text string) error {
 	have, err := os.ReadFile(filepath.Join(s.dir, "uploads", "partial", fmt.Sprintf("%s.%d", u.ID, u.Partial.Generation)))
 	n := int(u.Partial.Offset)
@@ -346,7 +346,7 @@ func (s *simulation) checkPartial(u *app.Upload, text string) error {
 	return nil
 }
 
-// sendingOf returns the file of an upload, nil if it was not sent in parts.
+// sendingOf returns the file of an upload, or nil if it was not sent in parts.
 func (s *simulation) sendingOf(id app.UploadID) *sending {
 	for _, f := range s.sendings {
 		if f.id == id {
@@ -356,7 +356,7 @@ func (s *simulation) sendingOf(id app.UploadID) *sending {
 	return nil
 }
 
-// touch notes that something else has changed an upload that is sent in parts.
+// touch records that something else has changed an upload that is sent in parts.
 func (s *simulation) touch(c *change, id app.UploadID) {
 	for _, r := range s.requests {
 		if r.purge != nil {
@@ -365,11 +365,11 @@ func (s *simulation) touch(c *change, id app.UploadID) {
 	}
 	if f := s.sendingOf(id); f != nil && c.label.verb != "part" {
 		f.touched = time.Now()
-		f.lose()
+		f.recordLoss()
 	}
 }
 
-// judgeExpired checks that retention drops only what has not gone on for long.
+// judgeExpired checks that retention drops only partial uploads without recent progress.
 func (s *simulation) judgeExpired(c *change, old, now *app.Upload) error {
 	r := s.requests[c.label]
 	if r == nil || old == nil || old.Partial == nil {
@@ -383,8 +383,8 @@ func (s *simulation) judgeExpired(c *change, old, now *app.Upload) error {
 	return allow(reflect.DeepEqual(&want, now) && old.Partial.ReceivedAt.Before(r.purge.latest.Add(-partialFor)), "what was there is dropped too early")
 }
 
-// stored returns what a user or an organization stores: files, also what has arrived in
-// parts or is to come, and results.
+// stored returns the bytes stored by a user or an organization: files, including parts
+// received or expected, and results.
 func (s *simulation) stored(organization, email string) (bytes int64) {
 	for _, u := range s.uploads {
 		if u.Organization != organization || email != "" && u.Email != email {
@@ -405,7 +405,7 @@ func (s *simulation) stored(organization, email string) (bytes int64) {
 	return bytes
 }
 
-// compareStored compares what the store counts for quotas.
+// compareStored compares the totals that the store keeps for quotas.
 func (s *simulation) compareStored(tx app.Tx) error {
 	for _, by := range users {
 		for _, email := range []string{"", by.Email} {
@@ -428,12 +428,12 @@ func (s *simulation) age() {
 		return err
 	})
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		panic(err) // a mistake of the test
+		panic(err) // an error in the test
 	}
 }
 
-// sweep removes the files that no record names, as the service does every day.
-func (s *simulation) sweep() {
+// cleanUp removes the files without a record, as the service does every day.
+func (s *simulation) cleanUp() {
 	s.up()
 	if s.process == nil {
 		return
@@ -449,13 +449,13 @@ func (s *simulation) sweep() {
 	s.changed = true
 }
 
-// judgeFiles sweeps, and checks that only the files of records are left.
+// judgeFiles cleans up, and checks that only files with records are left.
 func (s *simulation) judgeFiles() {
 	if s.process == nil {
 		return
 	}
 	s.age()
-	s.sweep()
+	s.cleanUp()
 	s.check()
 	all, err := filepath.Glob(filepath.Join(s.dir, "uploads", "*", "*"))
 	for _, name := range all {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// plan is derived from a seed. Each step has its own seed, so that steps can be
-// removed without changing the others.
+// plan is derived from a seed. Each step has its own seed, so that steps can be removed
+// without changing the others.
 type plan struct {
 	seed         uint64
 	reserveAfter time.Duration // the runner's ReserveAfter
@@ -53,8 +53,7 @@ func (p plan) without(from, to int) plan {
 	return p
 }
 
-// shrink removes steps while the plan still fails. It makes at most so many
-// tries.
+// shrink removes steps while the plan still fails, with at most tries attempts.
 func shrink(p plan, tries int, fails func(plan) bool) plan {
 	for size := len(p.steps) / 2; size > 0; size /= 2 {
 		for from := 0; from+size <= len(p.steps); {

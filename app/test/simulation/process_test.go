@@ -38,7 +38,7 @@ type process struct {
 	Follower  *follow.Follower
 	Files     *upload.Files
 	Links     *blobs.Links
-	Notices   *delivery.Notices
+	Notices   *delivery.Webhooks
 	door      *door
 	store     *storage.Store
 	files     *blobs.Dir
@@ -49,7 +49,7 @@ type process struct {
 	requests sync.WaitGroup
 }
 
-// site is what survives a process: its directory, the machine, the clock.
+// site is the state that survives a process: its directory, the machine, the clock.
 type site struct {
 	dir          string
 	catalogue    *algorithm.Catalogue
@@ -58,8 +58,8 @@ type site struct {
 	limits       limits
 	receivers    *receivers
 	messages     messages
-	signs        map[string]string // secrets that sign what submissions ask for, by organization
-	looked       atomic.Int64      // the wall clock when a sender last looked, in milliseconds
+	signs        map[string]string // secrets for messages requested by submissions, by organization
+	looked       atomic.Int64      // wall clock time of the last check by a sender, in milliseconds
 	keys         map[string]string // IDs, by e-mail address of their users
 	order        atomic.Int64
 	reserveAfter time.Duration // after which a job that was passed over gets a reservation
@@ -124,14 +124,14 @@ func (s *site) boot() (*process, error) {
 	machine := newGuardedMachine(s, p.door)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
-	// The poll intervals are no multiples of the runner's other intervals, so that
+	// The poll intervals are not multiples of the runner's other intervals, so that
 	// events rarely coincide.
 	poll := runner.Poll{Min: 53 * time.Millisecond, Max: 4789 * time.Millisecond}
 	r := runner.New(guardedJobs{p.Service.Runs, p, s}, files, []app.Executor{machine}, runner.Options{
 		Now: s.wall, Log: zerolog.Nop(), Program: "/bin/molrun", ReserveAfter: s.reserveAfter, Quota: s.limits.of,
 		Poll:       poll,
 		KeepFailed: time.Hour, RetainedDir: filepath.Join(s.dir, "failed"),
-		PilotsDir: s.pilotsDir(), LongRow: longRow,
+		WorkersDir: s.workersDir(), LongJob: longRow,
 	})
 	sender := delivery.NewSender(outbox{store}, delivery.SenderOptions{
 		Now: s.wall, Schedule: schedule, Poll: 2711 * time.Millisecond,
@@ -188,7 +188,7 @@ func (p *process) wakeRunner(ctx context.Context) {
 		}
 		select {
 		case p.wake <- struct{}{}:
-		default: // it is awake already
+		default: // it is already awake
 		}
 	}
 }
@@ -284,8 +284,8 @@ func (g guardedJobs) Return(ctx context.Context, id app.JobID, attempt int) erro
 	return g.Runs.Return(g.called(ctx, "return", id), id, attempt)
 }
 
-// PlacementOf comes before a task is started or a row is given to a pilot, so that the seed
-// determines the order of those.
+// PlacementOf is called before a task is started or a job is assigned to a worker, so that
+// the seed determines their order.
 func (g guardedJobs) PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error) {
 	if err := g.process.door.knock(&visit{label: label{"place", g.site.names.of(j.ID)}}); err != nil {
 		return placement.Placement{}, err
@@ -293,7 +293,7 @@ func (g guardedJobs) PlacementOf(ctx context.Context, j *app.Job) (placement.Pla
 	return g.Runs.PlacementOf(ctx, j)
 }
 
-// Propagate continues what a transaction has begun, as any user's request does.
+// Propagate continues a propagation begun by a transaction, as any user's request does.
 func (g guardedJobs) Propagate(ctx context.Context) error {
 	return g.Runs.Propagate(called(ctx, label{"settle", "the runner"}))
 }

@@ -13,48 +13,48 @@ import (
 	"molrun/app/job/notice"
 )
 
-// schedule says when messages are sent again, and when they are given up: soon enough
-// that a seed sees it.
+// schedule determines when messages are resent and when they are abandoned: soon enough
+// that it happens within a seed.
 var schedule = notice.Schedule{First: 5 * time.Second, Longest: 2 * time.Minute, GiveUpAfter: 20 * time.Minute}
 
-// policy says where notices may go.
+// policy determines where notifications can be sent.
 var policy = notice.Policy{Mail: true}
 
-// mood is how a receiver answers.
-type mood struct {
+// receiverState is how a receiver responds.
+type receiverState struct {
 	name   string
 	takes  time.Duration
 	answer notice.Attempt
 }
 
-var moods = []mood{
+var moods = []receiverState{
 	{"works", 0, notice.Attempt{Status: 204}},
 	{"answers slowly", 12 * time.Second, notice.Attempt{Status: 200}},
-	{"fails", 0, notice.Attempt{Status: 500, Error: "it answered with status 500"}},
-	{"is busy", 0, notice.Attempt{Status: 503, Error: "it answered with status 503", RetryAfter: 100 * time.Second}},
+	{"fails", 0, notice.Attempt{Status: 500, Error: "the receiver responded with status 500"}},
+	{"is busy", 0, notice.Attempt{Status: 503, Error: "the receiver responded with status 503", RetryAfter: 100 * time.Second}},
 	{"refuses connections", 0, notice.Attempt{Error: "it refused the connection"}},
-	{"hangs", 15 * time.Second, notice.Attempt{Error: "it did not answer within 15s"}},
+	{"hangs", 15 * time.Second, notice.Attempt{Error: "the receiver did not respond within 15s"}},
 	{"breaks connections", 0, notice.Attempt{Error: "it closed the connection without an answer"}},
-	{"is gone", 0, notice.Attempt{Status: 410, Error: "it answered with status 410"}},
+	{"is gone", 0, notice.Attempt{Status: 410, Error: "the receiver responded with status 410"}},
 }
 
-// well reports whether messages arrive.
-func (m mood) well() bool { return m.answer.Error == "" }
+// healthy reports whether messages arrive.
+func (m receiverState) healthy() bool { return m.answer.Error == "" }
 
-// receivers are where notices go. They live on when the service dies.
+// receivers are the targets of notifications. They survive the service.
 type receivers struct {
 	mu    sync.Mutex
-	moods map[string]mood
+	moods map[string]receiverState
 	since map[string]time.Time      // when the mood changed
-	said  map[string]notice.Attempt // what was answered last, by delivery; gone once it is recorded
+	said  map[string]notice.Attempt // last response, by delivery; deleted once it is recorded
 }
 
 func newReceivers() *receivers {
-	return &receivers{moods: map[string]mood{}, since: map[string]time.Time{}, said: map[string]notice.Attempt{}}
+	return &receivers{moods: map[string]receiverState{}, since: map[string]time.Time{}, said: map[string]notice.Attempt{}}
 }
 
-// receiverOf names the receiver of a target. Each webhook has a host of its own; all mail
-// goes to one server.
+// receiverOf names the receiver of a target. Each webhook has its own host; all mail goes
+// to one server.
 func receiverOf(target string) string {
 	if u, err := url.Parse(target); err == nil && u.Host != "" {
 		return u.Host
@@ -62,8 +62,8 @@ func receiverOf(target string) string {
 	return "the mail server"
 }
 
-// of returns how a receiver is, and since when.
-func (r *receivers) of(name string) (mood, time.Time) {
+// of returns a receiver's mood, and since when it has it.
+func (r *receivers) of(name string) (receiverState, time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if m, known := r.moods[name]; known {
@@ -72,13 +72,13 @@ func (r *receivers) of(name string) (mood, time.Time) {
 	return moods[0], time.Time{}
 }
 
-func (r *receivers) become(name string, m mood) {
+func (r *receivers) become(name string, m receiverState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.moods[name], r.since[name] = m, time.Now()
 }
 
-// recover lets all work.
+// recover makes all receivers work.
 func (r *receivers) recover() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *receivers) say(delivery string, a notice.Attempt) {
 	r.said[delivery] = a
 }
 
-// take returns what was answered last, once.
+// take returns the last response, once.
 func (r *receivers) take(delivery string) (a notice.Attempt, answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ type messages struct{ numbers sync.Map }
 func (m *messages) of(id, target string) string {
 	n, known := m.numbers.Load(id)
 	if !known {
-		return "a message that nobody knows to " + receiverOf(target)
+		return "an unknown message to " + receiverOf(target)
 	}
 	return fmt.Sprintf("message %d to %s", n, receiverOf(target))
 }
@@ -117,10 +117,10 @@ func (m *messages) of(id, target string) string {
 // posting is a message on its way to a receiver.
 type posting struct {
 	delivery.Posting
-	letter *delivery.Email // in its place
+	letter *delivery.Email // set for an e-mail
 }
 
-// post is what the sender of a process calls.
+// post is called by the sender of a process.
 func (s *site) post(ctx context.Context, d *door, p delivery.Posting) notice.Attempt {
 	return s.deliver(ctx, d, s.messages.of(p.ID, p.URL), &posting{Posting: p})
 }
@@ -130,8 +130,8 @@ func (s *site) mail(ctx context.Context, d *door, l delivery.Email) notice.Attem
 	return s.deliver(ctx, d, s.messages.of(l.ID, target), &posting{Posting: delivery.Posting{URL: target}, letter: &l})
 }
 
-// deliver sends a message, which waits at the door before it arrives, and again before its
-// answer is known.
+// deliver sends a message, which waits at the door before it arrives, and again before
+// its response is known.
 func (s *site) deliver(ctx context.Context, d *door, name string, p *posting) notice.Attempt {
 	dead := notice.Attempt{Error: errDead.Error()}
 	if d.knock(&visit{label: label{"send", name}, posting: p}) != nil {
@@ -154,12 +154,12 @@ func (s *site) deliver(ctx context.Context, d *door, name string, p *posting) no
 	return m.answer
 }
 
-// outbox is the store as the sender of notices sees it. It labels the calls.
+// outbox is the store as seen by the sender of notifications. It labels the calls.
 type outbox struct{ *guardedStore }
 
-var errLooks = errors.New("it looks for what is to be sent")
+var errLooks = errors.New("it looks for pending messages")
 
-// looker stops a closure before it looks for what is to be sent.
+// looker stops a closure before it looks for pending messages.
 type looker struct {
 	app.Tx
 	looks *bool
@@ -170,7 +170,7 @@ func (l looker) PendingDeliveries(func(notice.Due) notice.Visit) error {
 	return errLooks
 }
 
-// View lets the sender look for what is to be sent only when nothing else happens.
+// View lets the sender look for pending messages only when nothing else happens.
 func (o outbox) View(ctx context.Context, fn func(app.Tx) error) error {
 	looks := false
 	if err := o.guardedStore.View(ctx, func(tx app.Tx) error { return fn(looker{tx, &looks}) }); !looks {
@@ -183,13 +183,13 @@ func (o outbox) View(ctx context.Context, fn func(app.Tx) error) error {
 	return o.guardedStore.View(ctx, fn)
 }
 
-// rehearsal is a transaction of which nothing stays.
-type rehearsal struct {
+// dryRunTx is a transaction that is not committed.
+type dryRunTx struct {
 	app.Tx
-	first *notice.Delivery // that was read
+	first *notice.Delivery // the first one read
 }
 
-func (t *rehearsal) Delivery(id string) (*notice.Delivery, error) {
+func (t *dryRunTx) Delivery(id string) (*notice.Delivery, error) {
 	d, err := t.Tx.Delivery(id)
 	if t.first == nil && err == nil {
 		first := *d
@@ -198,13 +198,14 @@ func (t *rehearsal) Delivery(id string) (*notice.Delivery, error) {
 	return d, err
 }
 
-func (t *rehearsal) PutDelivery(*notice.Delivery) error { return nil }
+func (t *dryRunTx) PutDelivery(*notice.Delivery) error { return nil }
 
-// Update finds out what a closure changes, for its label. Closures may run twice.
+// Update first finds out which delivery a closure changes, for its label. Closures can
+// run twice.
 func (o outbox) Update(ctx context.Context, fn func(app.Tx) error) error {
-	name := "a message that is gone"
+	name := "a deleted message"
 	err := o.guardedStore.View(ctx, func(tx app.Tx) error {
-		t := &rehearsal{Tx: tx}
+		t := &dryRunTx{Tx: tx}
 		err := fn(t)
 		if t.first != nil {
 			name = o.site.messages.of(t.first.Message, t.first.Target)

@@ -25,9 +25,9 @@ type request struct {
 	hook       *hookUse    // of hook, change and unhook
 
 	sent  time.Time
-	named map[string]namedJob    // jobs that a submission names, by name
-	files map[string]*app.Upload // uploads that it names, by path
-	alone bool                   // of cancel: what waits for the job waits on
+	named map[string]namedJob    // jobs that a submission refers to, by name
+	files map[string]*app.Upload // uploads that it refers to, by path
+	alone bool                   // of cancel: dependents of the job keep waiting
 	above app.JobID              // every new job has a higher ID
 
 	before app.Status // of wait: the job's status when the request was sent
@@ -35,14 +35,14 @@ type request struct {
 	want     *answer // expected by the ledger when the store ran the request
 	have     answer
 	answered bool
-	crowded  bool // the limits may not have allowed its bytes when it was sent
+	crowded  bool // when it was sent, the limits might not have allowed its bytes
 }
 
-// namedJob is a job when a submission was checked that names it.
+// namedJob is a job at the time when a submission that refers to it was checked.
 type namedJob struct {
 	id     app.JobID
 	status app.Status
-	needed bool // the submission has to wait for it, or reads it
+	needed bool // the submission must wait for it, or reads its result
 }
 
 // answer is the response to a user: a code, "" for success, and the job.
@@ -51,10 +51,10 @@ type answer struct {
 	created bool
 	id      app.JobID
 	status  app.Status // of wait
-	broken  bool       // there is none: the connection broke
+	broken  bool       // no response: the connection broke
 }
 
-// send starts a request; collect checks its answer.
+// send starts a request; collect checks its response.
 func (s *simulation) send(r *request) {
 	s.sends++
 	r.label.of = fmt.Sprintf("%s/%s by %s, request %d", r.by.Organization, r.name, r.by.Email, s.sends)
@@ -63,7 +63,7 @@ func (s *simulation) send(r *request) {
 	}
 	r.sent, r.above, r.named = time.Now(), s.ledger.highest, map[string]namedJob{}
 	r.files = map[string]*app.Upload{}
-	r.crowded = s.crowded(r.by, r.sends())
+	r.crowded = s.mightExceedStorage(r.by, r.sends())
 	s.requests[r.label] = r
 	if r.submission != nil {
 		r.want = s.expectFromBody(r)
@@ -164,8 +164,8 @@ func (s *submission) asPipeline(body *strictjson.Value) app.Pipeline {
 	return p
 }
 
-// expectFromBody returns the answer to a submission that never reaches the store's
-// Update, nil if it does.
+// expectFromBody returns the response to a submission that never reaches the store's
+// Update, or nil if it does.
 func (s *simulation) expectFromBody(r *request) *answer {
 	sub := r.submission
 	if old := s.ledger.named(r.by.Organization, sub.name); old != nil && old.submitted(sub) && old.submission.body() == sub.body() {
@@ -175,7 +175,7 @@ func (s *simulation) expectFromBody(r *request) *answer {
 		return &answer{code: fault.Invalid}
 	}
 	for i, w := range sub.rows {
-		if !s.limits.mayEver(r.by, w) {
+		if !s.limits.canEverRun(r.by, w) {
 			return &answer{code: fault.Invalid}
 		}
 		if w.before != "" && !s.mayName(r, sub.row, w.before, func(e *entry) bool { return e.Status != app.Failed && !e.IsBatch() }, false) {
@@ -206,7 +206,7 @@ func (s *simulation) expectFromBody(r *request) *answer {
 	return nil
 }
 
-// needs notes that a submission reads the result of a job, even if that is there.
+// needs records that a submission reads the result of a job, even if the result exists.
 func (r *request) needs(name string) {
 	if n, known := r.named[name]; known {
 		n.needed = true
@@ -214,8 +214,8 @@ func (r *request) needs(name string) {
 	}
 }
 
-// mayName notes a job that a submission names, unless it is one of its own rows. It
-// reports whether it may name it.
+// mayName records a job that a submission refers to, unless it is in the same batch. It
+// reports whether the reference is allowed.
 func (s *simulation) mayName(r *request, row func(string) int, name string, may func(*entry) bool, any bool) bool {
 	if row(name) >= 0 {
 		return true
@@ -236,12 +236,12 @@ func (e *entry) submitted(sub *submission) bool {
 	return e.Private.Batch == "" && e.submission != nil && e.submission.batch == sub.batch
 }
 
-// expect sets the expected answer, according to the ledger at the moment when
-// the store runs the request.
+// expect sets the expected response, according to the ledger at the moment when the store
+// runs the request.
 func (r *request) expect(s *simulation, c *change) {
 	switch {
 	case !c.ran || r.purge != nil:
-		return // nothing changed, or judgePurge checks the answer
+		return // nothing changed, or judgePurge checks the response
 	case c.refused:
 		r.want = &answer{code: fault.StorageFull}
 		return
@@ -283,7 +283,7 @@ func (r *request) expectedOfSubmission(s *simulation, old *entry) answer {
 		}
 		return answer{code: fault.JobAlreadyExists}
 	}
-	if refused := s.refusedBeyond(r.by.Organization, r.by.Email, len(sub.rows)); refused != nil {
+	if refused := s.overLimitAnswer(r.by.Organization, r.by.Email, len(sub.rows)); refused != nil {
 		return *refused
 	}
 	for i := range sub.rows {
@@ -312,13 +312,13 @@ func expectedOfRetry(s *simulation, old *entry) answer {
 	case old.Status != app.Failed:
 		return answer{code: code}
 	}
-	if refused := s.refusedBeyond(old.Organization, old.Email, jobs); refused != nil {
+	if refused := s.overLimitAnswer(old.Organization, old.Email, jobs); refused != nil {
 		return *refused
 	}
 	for _, e := range s.ledger.withRows(old) {
 		switch {
 		case e.Status != app.Failed || e.IsBatch():
-		case s.ledger.doomed(e, batch):
+		case s.ledger.cannotRetry(e, batch):
 			code = fault.DependencyFailed
 		case s.lacksInput(e):
 			code = fault.InputRemoved
@@ -329,7 +329,7 @@ func expectedOfRetry(s *simulation, old *entry) answer {
 	return answer{code: code}
 }
 
-// lacksInput reports whether a file that the job reads is gone.
+// lacksInput reports whether a file that the job reads has been deleted.
 func (s *simulation) lacksInput(e *entry) bool {
 	for _, src := range e.Private.References {
 		if src.Upload == "" && s.ledger.jobs[src.Job] == nil || src.Upload != "" && s.uploads[src.Upload] == nil {
@@ -377,13 +377,13 @@ func (r *request) judgeEffect(s *simulation) {
 		case e.IsBatch():
 		case r.label.verb == "cancel" && !e.Status.Finished() && !e.Private.Stop:
 			s.faultf("%s: %s is not stopped", r.label, e.Name)
-		case r.label.verb == "retry" && e.Status == app.Failed && !s.ledger.doomed(e, "") && !s.lacksInput(e):
+		case r.label.verb == "retry" && e.Status == app.Failed && !s.ledger.cannotRetry(e, "") && !s.lacksInput(e):
 			s.faultf("%s: %s is not retried", r.label, e.Name)
 		}
 	}
 }
 
-// collect checks the answers that have arrived.
+// collect checks the responses that have arrived.
 func (s *simulation) collect() {
 	for {
 		select {
@@ -411,8 +411,8 @@ func (a answer) brief() string {
 	return fmt.Sprintf("ok, created %v", a.created)
 }
 
-// judgeAnswer compares an answer with the expected one. Acknowledged jobs are in
-// the ledger, with which the store is compared from then on.
+// judgeAnswer compares a response with the expected one. Acknowledged jobs are in the
+// ledger, with which the store is compared from then on.
 func (s *simulation) judgeAnswer(r *request) {
 	if r.label.verb == "wait" {
 		s.judgeWait(r)

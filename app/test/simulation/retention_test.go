@@ -18,7 +18,7 @@ type purge struct {
 	before time.Time             // of a prune: delete only jobs that ended before
 	failed bool                  // of a prune: delete only failed jobs
 	due    map[app.JobID]bool    // jobs that must be deleted when it ends
-	parts  map[app.UploadID]bool // uploads of which it must drop what has arrived
+	parts  map[app.UploadID]bool // partial uploads that it must drop
 	latest time.Time             // latest wall clock time since it was sent
 	doubt  bool                  // retention does not trust the clock
 }
@@ -49,16 +49,17 @@ func (s *simulation) sendPurge(verb string, c *purge) {
 	for id, u := range s.uploads {
 		c.parts[id] = verb == "retain" && u.Partial != nil && u.Partial.ReceivedAt.Before(c.latest.Add(-partialFor))
 	}
-	for _, e := range s.ledger.sorted(s.mayGo) {
+	for _, e := range s.ledger.sorted(s.mayDelete) {
 		c.due[e.ID] = c.old(verb, e)
 	}
 	s.send(&request{label: label{verb: verb}, purge: c})
 }
 
-// mayGo reports whether a job or a whole batch may be deleted, regardless of age.
-func (s *simulation) mayGo(e *entry) bool { return e.Private.Batch == "" && s.keptBy(e) == "" }
+// mayDelete reports whether a job or a whole batch is allowed to be deleted, regardless of
+// age.
+func (s *simulation) mayDelete(e *entry) bool { return e.Private.Batch == "" && s.keptBy(e) == "" }
 
-// keptBy returns why retention must keep a job or a whole batch, "" if nothing
+// keptBy returns why retention must keep a job or a whole batch, or "" if nothing
 // prevents its deletion.
 func (s *simulation) keptBy(e *entry) string {
 	for _, row := range s.ledger.withRows(e) {
@@ -125,7 +126,7 @@ func (s *simulation) judgePurged(c *change, old *entry) error {
 	return nil
 }
 
-// of returns the change of a job, nil if there is none.
+// of returns the change of a job, or nil if there is none.
 func (c *change) of(id app.JobID) *jobChange {
 	for _, j := range c.jobs {
 		if j.id == id {
@@ -135,8 +136,8 @@ func (c *change) of(id app.JobID) *jobChange {
 	return nil
 }
 
-// excuseChanged notes that other requests changed jobs that a purge must delete, or
-// need them: then these jobs may stay.
+// excuseChanged records that other requests changed or need jobs that a purge must
+// delete: these jobs are then allowed to stay.
 func (s *simulation) excuseChanged(c *change) {
 	for _, r := range s.requests {
 		if r.purge == nil || r.label == c.label {
@@ -148,23 +149,23 @@ func (s *simulation) excuseChanged(c *change) {
 				continue
 			}
 			delete(r.purge.due, j.now.Private.Batch)
-			r.purge.spare(s, sourceOf(&j.now.Job))
+			r.purge.exempt(s, sourceOf(&j.now.Job))
 			for _, w := range j.now.Private.Waits {
-				r.purge.spare(s, w.Job)
+				r.purge.exempt(s, w.Job)
 			}
 		}
 	}
 }
 
-// spare removes a job and its batch from the jobs that must be deleted.
-func (c *purge) spare(s *simulation, id app.JobID) {
+// exempt removes a job and its batch from the jobs that must be deleted.
+func (c *purge) exempt(s *simulation, id app.JobID) {
 	delete(c.due, id)
 	if e := s.ledger.jobs[id]; e != nil {
 		delete(c.due, e.Private.Batch)
 	}
 }
 
-// clockJumped notes a clock jump: it is no longer known which jobs retention must
+// clockJumped records a clock jump: it is no longer known which jobs retention must
 // delete.
 func (s *simulation) clockJumped() {
 	for _, r := range s.requests {
@@ -194,14 +195,14 @@ func (s *simulation) judgePurge(r *request) {
 	}
 }
 
-// pins reports whether a change is the one that a user asks for who pins or unpins a job.
+// pins reports whether a change is a pin or unpin requested by a user.
 func (s *simulation) pins(c *change, old *entry, j *jobChange) bool {
 	r := s.requests[c.label]
 	return r != nil && (r.label.verb == "pin" || r.label.verb == "unpin") && old != nil && j.now != nil &&
 		old.Organization == r.by.Organization && old.Name == r.name
 }
 
-// pinnedAs returns a job as it was, but pinned or unpinned.
+// pinnedAs returns a job unchanged except for being pinned or unpinned.
 func pinnedAs(c *change, old *entry, now *stored) (*entry, error) {
 	if now.Pinned != (c.label.verb == "pin") {
 		return nil, fmt.Errorf("after %s, pinned is %v", c.label.verb, now.Pinned)

@@ -10,10 +10,10 @@ import (
 	"molrun/app"
 )
 
-// mostRows is how many rows a batch of short ones has at most.
+// mostRows is the maximum number of jobs of a batch of short jobs.
 const mostRows = 12
 
-// submitRows submits a batch of short rows, all alike.
+// submitRows submits a batch of short jobs, all alike.
 func (s *simulation) submitRows() {
 	s.up()
 	open := s.ledger.sorted(func(e *entry) bool { return !e.Status.Finished() })
@@ -30,23 +30,24 @@ func (s *simulation) submitRows() {
 	s.send(&request{label: label{verb: "batch"}, by: by, name: sub.name, submission: sub})
 }
 
-// pilotsDir is where the runner has the directories of its pilots.
-func (s *site) pilotsDir() string { return filepath.Join(s.dir, "pilots") }
+// workersDir is where the runner keeps the directories of its workers.
+func (s *site) workersDir() string { return filepath.Join(s.dir, "workers") }
 
-// pilotDir is the directory of a row's pilot.
-func (s *site) pilotDir(e *entry) string { return filepath.Join(s.pilotsDir(), e.Private.Pilot) }
+// workerDir is the directory of the worker of a job.
+func (s *site) workerDir(e *entry) string { return filepath.Join(s.workersDir(), e.Private.Worker) }
 
 // attemptDir is the directory of a job's attempt.
 func (s *simulation) attemptDir(e *entry) string {
 	return filepath.Join(s.process.files.JobDir(e.ID), strconv.Itoa(e.Attempts))
 }
 
-// isRowOf reports whether a claim takes the job as a further row of a pilot.
+// isRowOf reports whether a claim assigns the job to a worker as a further job.
 func (s *simulation) isRowOf(c *change, now *stored) bool {
 	return c.label.verb == "rows" || c.label.verb == "claim" && s.names.of(now.ID) != c.label.of
 }
 
-// judgeRow checks that a pilot takes a row that is like its first one, and was never tried.
+// judgeRow checks that a worker claims a job that is like its first one and was never
+// tried.
 func (s *simulation) judgeRow(c *change, old *entry, now *stored) error {
 	var first *app.Job
 	for _, e := range s.ledger.jobs {
@@ -55,104 +56,106 @@ func (s *simulation) judgeRow(c *change, old *entry, now *stored) error {
 		}
 	}
 	if first != nil && first.ID == now.ID {
-		return judgeTakeOff(old, now)
+		return judgeWorkerAssigned(old, now)
 	}
 	switch {
 	case !old.waits() || now.Status != app.Queued || !now.Private.Claimed:
 		return fmt.Errorf("a row that is not waiting is claimed")
 	case old.Attempts != 0 || now.Attempts != 1:
 		return fmt.Errorf("attempt %d of a row that had %d shares a process", now.Attempts, old.Attempts)
-	case now.Private.Token == "" || s.ledger.tokens[now.Private.Token] || now.Private.Pilot == "":
-		return fmt.Errorf("a row has no token of its own, or no pilot: %+v", now.Private)
+	case now.Private.Token == "" || s.ledger.tokens[now.Private.Token] || now.Private.Worker == "":
+		return fmt.Errorf("a row has no token of its own, or no worker: %+v", now.Private)
 	case first != nil && (now.Private.Batch != first.Private.Batch || now.Type != first.Type || !sharesNeeds(now, first) || now.Priority != first.Priority):
 		return fmt.Errorf("it shares a process with %s, which is another kind of job", first.Name)
-	case first != nil && first.Private.Claimed && first.Private.Pilot != "" && first.Private.Pilot != now.Private.Pilot:
-		return fmt.Errorf("its pilot is not that of %s", first.Name)
+	case first != nil && first.Private.Claimed && first.Private.Worker != "" && first.Private.Worker != now.Private.Worker:
+		return fmt.Errorf("its worker is not that of %s", first.Name)
 	case c.label.verb == "rows":
 		s.machine.flights.pulled++
-		return s.judgeCrowd(now)
+		return s.judgeClaimFairness(now)
 	}
 	return nil
 }
 
-// sharesNeeds compares what a row needs with what the first one needed. That may have got more memory
-// since it was in the pilot; judgeStarted compares that of the row with its task.
+// sharesNeeds compares the resources of a job with those of the worker's first job. The
+// first job's memory might have been raised since it was in the worker; judgeStarted
+// compares the memory of the job with its task.
 func sharesNeeds(row *stored, first *app.Job) bool {
 	return row.Private.Needs.CPUs == first.Private.Needs.CPUs && row.Private.Needs.GPUs == first.Private.Needs.GPUs
 }
 
-// judgeTakeOff checks a first row that gets a pilot after its claim.
-func judgeTakeOff(old *entry, now *stored) error {
+// judgeWorkerAssigned checks a first job that is assigned a worker after its claim.
+func judgeWorkerAssigned(old *entry, now *stored) error {
 	same := *now
-	same.Private.Pilot = old.Private.Pilot
-	return allow(old.Private.Claimed && old.Private.Pilot == "" && now.Private.Pilot != "" && now.shown == old.shown && fmt.Sprint(same.Private) == fmt.Sprint(old.Private),
-		"more than its pilot changes")
+	same.Private.Worker = old.Private.Worker
+	return allow(old.Private.Claimed && old.Private.Worker == "" && now.Private.Worker != "" && now.shown == old.shown && fmt.Sprint(same.Private) == fmt.Sprint(old.Private),
+		"more than its worker changes")
 }
 
-// judgeCrowd checks that a pilot takes more rows only while no other user waits for its
+// judgeClaimFairness checks that a worker claims more jobs only while no other user waits for its
 // slot, according to the last scan of the queue.
-func (s *simulation) judgeCrowd(row *stored) error {
+func (s *simulation) judgeClaimFairness(row *stored) error {
 	if !s.stable() {
 		return nil
 	}
 	for _, e := range s.ledger.sorted((*entry).waits) {
 		ahead := e.Priority > row.Priority || e.Priority == row.Priority && userOf(&e.Job) != userOf(&row.Job)
 		if ahead && time.Since(e.waitsSince) > startsWithin {
-			return fmt.Errorf("a pilot takes more rows, although %s has waited for %v", e.Name, time.Since(e.waitsSince))
+			return fmt.Errorf("a worker takes more rows, although %s has waited for %v", e.Name, time.Since(e.waitsSince))
 		}
 	}
 	return nil
 }
 
-// judgeReturn checks that a row comes back only if it never began, and never will.
+// judgeReturn checks that a job returns to the queue only if it never began, and never
+// will.
 func judgeReturn(s *simulation, old *entry, now *stored) error {
 	if now.Status != app.Queued {
 		return judgeFinished(s, old, now)
 	}
 	switch {
-	case !old.Private.Claimed || old.Private.Pilot == "" || old.Private.Stop || old.Status != app.Queued:
-		return fmt.Errorf("a job is given back that is not in a pilot, or runs, or was stopped")
-	case now.Private.Claimed || now.Private.Token != "" || now.Private.Pilot != "" || now.Private.Lost != old.Private.Lost || now.Attempts != old.Attempts-1:
-		return fmt.Errorf("a row is given back as %s of %+v", brief(&entry{stored: now}), now.Private)
+	case !old.Private.Claimed || old.Private.Worker == "" || old.Private.Stop || old.Status != app.Queued:
+		return fmt.Errorf("a job is returned to the queue that is not in a worker, is running, or was stopped")
+	case now.Private.Claimed || now.Private.Token != "" || now.Private.Worker != "" || now.Private.Lost != old.Private.Lost || now.Attempts != old.Attempts-1:
+		return fmt.Errorf("a job is returned to the queue as %s of %+v", brief(&entry{stored: now}), now.Private)
 	case s.machine.find(old.Private.Token) != nil:
-		return fmt.Errorf("a row is given back that has begun")
+		return fmt.Errorf("a job is returned to the queue after it began")
 	case s.machine.mayBegin(s.attemptDir(old)):
-		return fmt.Errorf("a row is given back that may still begin")
+		return fmt.Errorf("a job is returned to the queue that can still begin")
 	}
 	s.machine.flights.givenBack++
 	return nil
 }
 
-// endingsInPilot returns the ways in which a row may finish that never began.
-func (s *simulation) endingsInPilot(old *entry) (all []end) {
+// endingsInWorker returns the possible outcomes of a worker's job that never began.
+func (s *simulation) endingsInWorker(old *entry) (all []end) {
 	if _, refused := s.machine.startsOf(old.Private.Token); refused {
 		all = append(all, end{app.Failed, app.FailedCannotStart})
 	}
-	if old.Private.Stop || s.machine.lossesOf(s.pilotDir(old)) >= mostLosses {
+	if old.Private.Stop || s.machine.lossesOf(s.workerDir(old)) >= mostLosses {
 		all = append(all, lost(old))
 	}
 	return all
 }
 
-// mostLosses is how many pilots have to be lost, one after the other, until a row counts as
-// lost that none of them came to.
+// mostLosses is how many workers must be lost in a row before a job that none of them
+// began counts as lost.
 const mostLosses = 3
 
-// needsSlot reports whether a claimed job without a task needs room for one.
+// needsSlot reports whether a claimed job without a task needs a slot for one.
 func (s *simulation) needsSlot(e *entry) bool {
-	if e.Private.Pilot == "" {
+	if e.Private.Worker == "" {
 		return true
 	}
 	_, refused := s.machine.startsOf(e.Private.Token)
-	return !e.Private.Stop && !refused && s.machine.lossesOf(s.pilotDir(e)) < mostLosses
+	return !e.Private.Stop && !refused && s.machine.lossesOf(s.workerDir(e)) < mostLosses
 }
 
-// holders returns the claimed jobs for which uses returns true. Those that share a process
-// are one.
+// holders returns the claimed jobs for which uses returns true. Jobs that share a process
+// count as one.
 func (s *simulation) holders(uses func(*entry) bool) (all []*entry) {
 	seen := map[string]bool{}
 	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Claimed && uses(e) }) {
-		p := e.Private.Pilot
+		p := e.Private.Worker
 		if p == "" || !seen[p] {
 			all = append(all, e)
 		}
@@ -161,32 +164,32 @@ func (s *simulation) holders(uses func(*entry) bool) (all []*entry) {
 	return all
 }
 
-// judgeLanding checks that nothing is left of pilots when all jobs are finished. What a crash
-// has left is removed by the next sweep.
-func (s *simulation) judgeLanding() {
+// judgeWorkersExited checks that nothing remains of workers when all jobs are finished. The next
+// cleanup removes the remains of a crash.
+func (s *simulation) judgeWorkersExited() {
 	left := func() (names []string) {
-		entries, err := os.ReadDir(s.pilotsDir())
+		entries, err := os.ReadDir(s.workersDir())
 		if err != nil && !os.IsNotExist(err) {
-			s.faultf("the directory of the pilots: %v", err)
+			s.faultf("the directory of the workers: %v", err)
 		}
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
 		return names
 	}
-	s.pass(sweepsWithin)
+	s.pass(workerExitsWithin)
 	if len(s.faults) == 0 && len(left()) > 0 {
-		s.pass(time.Hour + sweepsWithin)
+		s.pass(time.Hour + workerExitsWithin)
 	}
 	if n := len(left()); n > 0 {
-		s.faultf("%d directories of pilots are left", n)
+		s.faultf("%d worker directories remain", n)
 	}
-	for _, p := range s.machine.pilots {
+	for _, p := range s.machine.workers {
 		if !p.gone {
-			s.faultf("%s still lives, but has nothing to do", p.name)
+			s.faultf("%s is idle, but still running", p.name)
 		}
 	}
 }
 
-// sweepsWithin is how soon an idle pilot must exit.
-const sweepsWithin = 15 * time.Second
+// workerExitsWithin is how soon an idle worker must exit.
+const workerExitsWithin = 15 * time.Second

@@ -9,8 +9,8 @@ import (
 	"molrun/app"
 )
 
-// TestSabotageIsDetected tests the checks: it does what a broken service would do
-// during a run without faults, and the checks must notice.
+// TestSabotageIsDetected tests the checks: during a run without faults, it acts like a
+// broken service, and the checks must detect that.
 func TestSabotageIsDetected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*simulation){
@@ -49,28 +49,27 @@ func TestSabotageIsDetected(t *testing.T) {
 	}
 }
 
-// TestSabotageOfPilotsIsDetected does the same with what broken pilots, executors and runners do
-// to rows.
-func TestSabotageOfPilotsIsDetected(t *testing.T) {
+// TestSabotageOfWorkersIsDetected does the same for broken workers, executors and runners.
+func TestSabotageOfWorkersIsDetected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*simulation){
-		"a row begins twice":               func(s *simulation) { s.machine.sabotage.beginsTwice = true },
-		"a returned row begins":            func(s *simulation) { s.machine.sabotage.keepsReturned = true },
-		"a pilot does not end":             func(s *simulation) { s.machine.sabotage.stays = true },
-		"a row gets another's outcome":     func(s *simulation) { s.machine.sabotage.swaps = true },
-		"a row that runs is called lost":   func(s *simulation) { s.machine.sabotage.loses = true },
-		"a row comes back that may begin":  func(s *simulation) { s.giveBackTooEarly() },
-		"a row gets another's result":      func(s *simulation) { s.exchangeResults() },
-		"a row is in a pilot of strangers": func(s *simulation) { s.claimForStrangers() },
+		"a row begins twice":                func(s *simulation) { s.machine.sabotage.beginsTwice = true },
+		"a returned row begins":             func(s *simulation) { s.machine.sabotage.keepsReturned = true },
+		"a worker does not end":             func(s *simulation) { s.machine.sabotage.stays = true },
+		"a row gets another's outcome":      func(s *simulation) { s.machine.sabotage.swaps = true },
+		"a row that runs is called lost":    func(s *simulation) { s.machine.sabotage.loses = true },
+		"a row comes back that may begin":   func(s *simulation) { s.returnTooEarly() },
+		"a row gets another's result":       func(s *simulation) { s.exchangeResults() },
+		"a row is in a worker of strangers": func(s *simulation) { s.claimForStrangers() },
 	}
 	for name, sabotage := range tests {
 		t.Run(name, func(t *testing.T) {
 			smooth := step{&kind{do: func(s *simulation) {
-				s.machine.pilotFate = func(string, int) pilotFate { return pilotFate{} }
+				s.machine.workerFate = func(string, int) workerFate { return workerFate{} }
 				s.machine.fate = func(t app.Task) fate {
 					f := fate{runs: 300 * time.Millisecond, cause: app.CauseDone}
 					if s.names.of(t.Job) == "lab/rowsa-3" {
-						f.runs = 3 * longRow // those behind it come back
+						f.runs = 3 * longRow // the jobs after it return to the queue
 					}
 					return f
 				}
@@ -98,36 +97,36 @@ func TestSabotageOfPilotsIsDetected(t *testing.T) {
 	}
 }
 
-// waitingRow returns a row whose turn in its pilot has not come.
+// waitingRow returns a job that has not begun in its worker.
 func (s *simulation) waitingRow() *entry {
-	e := s.some(func(e *entry) bool { return e.Private.Pilot != "" && s.machine.find(e.Private.Token) == nil })
+	e := s.some(func(e *entry) bool { return e.Private.Worker != "" && s.machine.find(e.Private.Token) == nil })
 	if e == nil {
-		panic("no row waits") // a mistake of the test
+		panic("no job is waiting") // an error in the test
 	}
 	return e
 }
 
-// giveBackTooEarly gives a row back before its pilot has returned it.
-func (s *simulation) giveBackTooEarly() {
+// returnTooEarly returns a job to the queue before its worker has returned it.
+func (s *simulation) returnTooEarly() {
 	e := s.waitingRow()
 	p, id, ctx := s.process, e.ID, called(context.Background(), label{"return", s.names.of(e.ID)})
 	p.requests.Go(func() { _ = p.Runs.Return(ctx, id, 1) }) // judged when it commits
 }
 
-// exchangeResults lets all programs write what that of another job would.
+// exchangeResults makes every program write the output of another job.
 func (s *simulation) exchangeResults() {
 	name := s.machine.nameOf
 	s.machine.nameOf = func(id app.JobID) string { return "not " + name(id) }
 }
 
-// claimForStrangers has a pilot take rows by the record of another user's job.
+// claimForStrangers has a worker claim jobs with the record of another user's job.
 func (s *simulation) claimForStrangers() {
 	e := s.waitingRow()
 	first := e.Job
 	p, ctx := s.process, called(context.Background(), label{"rows", "lab/a"})
 	s.send(&request{label: label{verb: "submit"}, by: bob, name: "a", submission: simple("a")})
 	s.pass(100 * time.Millisecond)
-	p.requests.Go(func() { _, _ = p.Runs.ClaimRows(ctx, &first, app.ClaimLimit{Pilot: "X", Rows: 1, Seconds: 100}) }) // judged when it commits
+	p.requests.Go(func() { _, _ = p.Runs.ClaimRows(ctx, &first, app.ClaimLimit{Worker: "X", Rows: 1, Seconds: 100}) }) // judged when it commits
 }
 
 func simple(name string) *submission {
@@ -144,7 +143,7 @@ func (s *simulation) corrupt(change func(app.Tx, *app.Job) error) {
 		return change(tx, j)
 	})
 	if err != nil {
-		panic(err) // a mistake of the test
+		panic(err) // an error in the test
 	}
 }
 
@@ -157,18 +156,18 @@ func promote(tx app.Tx, j *app.Job) error {
 func (s *simulation) startAgain() {
 	for _, l := range s.machine.tasks {
 		if _, err := s.machine.start(l.Task); err != nil {
-			panic(err) // a mistake of the test
+			panic(err) // an error in the test
 		}
 	}
 }
 
-// askByWrongNumber asks for all tasks by numbers that they don't have.
+// askByWrongNumber asks for all tasks by numbers that are not theirs.
 func (s *simulation) askByWrongNumber() {
 	for _, l := range s.machine.tasks {
 		other := l.Task
 		other.Handle += "0"
 		if _, err := s.machine.status([]app.Task{other}); err != nil {
-			panic(err) // a mistake of the test
+			panic(err) // an error in the test
 		}
 	}
 }

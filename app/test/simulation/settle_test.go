@@ -21,9 +21,9 @@ func (e *entry) waitsFor(id app.JobID) bool {
 	return slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool { return w.Job == id })
 }
 
-// doomed reports whether a failed job can't be tried again, because one that it waits for
-// has failed or is gone. Rows of a batch that is tried again as a whole don't count.
-func (l *ledger) doomed(e *entry, batch app.JobID) bool {
+// cannotRetry reports whether a failed job cannot be retried because a dependency has failed
+// or was deleted. Jobs of a batch that is retried as a whole do not count.
+func (l *ledger) cannotRetry(e *entry, batch app.JobID) bool {
 	return slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool {
 		d := l.jobs[w.Job]
 		return l.dooms(w) && (batch == "" || d == nil || d.Private.Batch != batch)
@@ -35,8 +35,8 @@ func (l *ledger) dooms(w app.Dependency) bool {
 	return d == nil || d.Status == app.Failed && !w.Any && !d.Private.KeepsDependants
 }
 
-// stalled reports whether a job waits for one that was stopped without its dependants and
-// is not retried.
+// stalled reports whether a job depends on one that was stopped without its dependents
+// and is not retried.
 func (l *ledger) stalled(e *entry) bool {
 	if e.IsBatch() {
 		for _, row := range l.rows(e.ID) {
@@ -52,7 +52,7 @@ func (l *ledger) stalled(e *entry) bool {
 	})
 }
 
-// after returns a job after a commit, nil if there is none.
+// after returns a job after a commit, or nil if there is none.
 func (s *simulation) after(c *change, id app.JobID) *app.Job {
 	if j := c.of(id); j != nil {
 		if j.now == nil {
@@ -66,17 +66,17 @@ func (s *simulation) after(c *change, id app.JobID) *app.Job {
 	return nil
 }
 
-// onlySettled reports whether nothing changes but that a job is marked as unsettled, or no
-// longer is.
-func onlySettled(old *entry, now *stored) bool {
+// onlyPropagationMark reports whether nothing changes except a job's mark for pending
+// propagation.
+func onlyPropagationMark(old *entry, now *stored) bool {
 	same := now.Private
 	same.Unpropagated = old.Private.Unpropagated
 	return now.shown == old.shown && fmt.Sprint(same) == fmt.Sprint(old.Private)
 }
 
-// isTold reports whether a job changes in the way that the status of a dependency is
+// isPropagation reports whether a job changes in the way in which the status of a dependency is
 // propagated.
-func isTold(old *entry, now *stored) bool {
+func isPropagation(old *entry, now *stored) bool {
 	switch {
 	case old.Status == app.Queued && now.Status == app.Queued:
 		return len(now.Private.Waits) < len(old.Private.Waits)
@@ -86,8 +86,8 @@ func isTold(old *entry, now *stored) bool {
 	return old.Private.Cause != "" && now.Status == app.Queued
 }
 
-// judgeTold checks such a change against what the other jobs are after the commit.
-func (s *simulation) judgeTold(c *change, old *entry, now *stored) error {
+// judgePropagation checks such a change against the state of the other jobs after the commit.
+func (s *simulation) judgePropagation(c *change, old *entry, now *stored) error {
 	for _, w := range old.Private.Waits {
 		d := s.after(c, w.Job)
 		switch stays := slices.Contains(now.Private.Waits, w); {
@@ -104,15 +104,16 @@ func (s *simulation) judgeTold(c *change, old *entry, now *stored) error {
 	case old.Private.Claimed || now.Private.Claimed || now.Attempts != old.Attempts:
 		return fmt.Errorf("a job that waits is claimed")
 	case now.Status == app.Failed && (now.Failure == nil || now.Failure.Code != app.FailedDependency):
-		return fmt.Errorf("it fails with another job, but says %+v", now.Failure)
+		return fmt.Errorf("it fails because of another job, but its failure is %+v", now.Failure)
 	case now.Status == app.Queued && old.Status == app.Failed:
 		return judgeRetry(s, old, now)
 	}
 	return nil
 }
 
-// fallsAtOnce reports whether a new job may have failed, because one that it waits for had.
-func (s *simulation) fallsAtOnce(c *change, now *stored) bool {
+// failsImmediately reports whether a new job is allowed to be failed because a dependency had
+// failed.
+func (s *simulation) failsImmediately(c *change, now *stored) bool {
 	if now.Status != app.Failed {
 		return false
 	}
@@ -123,7 +124,7 @@ func (s *simulation) fallsAtOnce(c *change, now *stored) bool {
 	return d != nil && d.Status == app.Failed && !d.Private.KeepsDependants && now.Failure.Code == app.FailedDependency
 }
 
-// judgeInputs checks that only the files are found that another job has made.
+// judgeInputs checks that only files made by another job are resolved.
 func judgeInputs(s *simulation, old *entry, now *stored) error {
 	same := now.Job
 	same.Inputs, same.Private.References = old.Inputs, old.Private.References
@@ -133,5 +134,5 @@ func judgeInputs(s *simulation, old *entry, now *stored) error {
 	}
 	source := s.ledger.jobs[sourceOf(&now.Job)]
 	return allow(before.shown == old.shown && before.private == old.private && old.Private.Claimed &&
-		source != nil && source.Status == app.Completed && now.Inputs[0].SHA256 != "", "more than its files is found")
+		source != nil && source.Status == app.Completed && now.Inputs[0].SHA256 != "", "more than its input files changed")
 }

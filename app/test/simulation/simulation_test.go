@@ -23,8 +23,7 @@ var (
 // seedTimeout bounds the real time of one seed, even on a slow machine.
 const seedTimeout = 2 * time.Minute
 
-// TestSeeds runs the plans of many seeds and fails at the first seed that finds a
-// fault.
+// TestSeeds runs the plans of many seeds and fails at the first seed that finds an error.
 func TestSeeds(t *testing.T) {
 	if *oneSeed >= 0 {
 		o := runSeed(t, planOf(uint64(*oneSeed)))
@@ -52,11 +51,11 @@ func TestSeeds(t *testing.T) {
 	t.Cleanup(func() { flown.check(t) })
 }
 
-// record is what pilots have done in many seeds, and how often jobs got more memory.
+// record counts what workers have done in many seeds, and how often jobs got more memory.
 type record struct {
 	mu                   sync.Mutex
 	seeds, flown, raised int
-	flights
+	workerCounts
 }
 
 func (r *record) add(o outcome) {
@@ -68,12 +67,12 @@ func (r *record) add(o outcome) {
 	if f.rows > 0 {
 		r.flown++
 	}
-	r.flights.add(f)
+	r.workerCounts.add(f)
 }
 
-// check checks that the seeds have reached what can happen to pilots.
+// check checks that the seeds have covered everything that can happen to workers.
 func (r *record) check(t *testing.T) {
-	t.Logf("pilots in %d of %d seeds: %+v; memory raised %d times", r.flown, r.seeds, r.flights, r.raised)
+	t.Logf("workers in %d of %d seeds: %+v; memory raised %d times", r.flown, r.seeds, r.workerCounts, r.raised)
 	if r.seeds < 15 || t.Failed() {
 		return
 	}
@@ -81,15 +80,15 @@ func (r *record) check(t *testing.T) {
 		t.Errorf("memory was raised only %d times in %d seeds", r.raised, r.seeds)
 	}
 	if 2*r.flown < r.seeds {
-		t.Errorf("only %d of %d seeds had pilots", r.flown, r.seeds)
+		t.Errorf("only %d of %d seeds had workers", r.flown, r.seeds)
 	}
-	f := r.flights
+	f := r.workerCounts
 	least := min(f.pulled, f.died, f.lost, f.returned, f.givenBack, f.refused)
 	if r.seeds >= 80 {
-		least = min(least, f.stopped, f.adopted) // which are rare
+		least = min(least, f.stopped, f.adopted) // these are rare
 	}
 	if least == 0 {
-		t.Error("something that can happen to pilots has not")
+		t.Error("the seeds did not cover everything that can happen to workers")
 	}
 }
 

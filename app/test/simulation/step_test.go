@@ -11,8 +11,8 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// maxOpen bounds the number of unfinished jobs. The scheduler considers only so
-// many of one user; beyond that, the rules of turn_test.go do not hold.
+// maxOpen bounds the number of unfinished jobs. The scheduler considers only this many of
+// one user; beyond that, the rules of turn_test.go do not hold.
 const maxOpen = 24
 
 // kind is a kind of step.
@@ -29,7 +29,7 @@ type sort int
 const (
 	always    sort = iota
 	sometimes      // in two out of three plans
-	trouble        // likewise, but never in a plan without faults
+	trouble        // the same, but never in a plan without faults
 )
 
 // requests are the kinds of steps that send a request.
@@ -37,11 +37,11 @@ var requests = []kind{
 	{"a job is submitted", 30, always, func(s *simulation) { s.submit(false) }},
 	{"a batch is submitted", 8, sometimes, func(s *simulation) { s.submit(true) }},
 	{"something is submitted again", 8, sometimes, (*simulation).resubmit},
-	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.ask("cancel") }},
-	{"a job is retried", 8, sometimes, func(s *simulation) { s.ask("retry") }},
-	{"a job is deleted", 8, sometimes, func(s *simulation) { s.ask("delete") }},
-	{"a job is pinned", 5, sometimes, func(s *simulation) { s.ask("pin") }},
-	{"a job is unpinned", 3, sometimes, func(s *simulation) { s.ask("unpin") }},
+	{"a job is cancelled", 8, sometimes, func(s *simulation) { s.changeJob("cancel") }},
+	{"a job is retried", 8, sometimes, func(s *simulation) { s.changeJob("retry") }},
+	{"a job is deleted", 8, sometimes, func(s *simulation) { s.changeJob("delete") }},
+	{"a job is pinned", 5, sometimes, func(s *simulation) { s.changeJob("pin") }},
+	{"a job is unpinned", 3, sometimes, func(s *simulation) { s.changeJob("unpin") }},
 	{"the operator prunes", 4, sometimes, (*simulation).prune},
 	{"retention deletes old jobs", 4, sometimes, (*simulation).retain},
 	{"a user waits for a job", 8, sometimes, (*simulation).wait},
@@ -49,13 +49,13 @@ var requests = []kind{
 	{"a file is sent, or a part of one", 22, sometimes, (*simulation).sendPart},
 }
 
-// kinds are all kinds of steps.
+// kinds lists all kinds of steps.
 var kinds = slices.Concat(requests, []kind{
 	{"short rows are submitted", 12, always, (*simulation).submitRows},
 	{"a webhook is managed", 12, sometimes, (*simulation).manageHook},
 	{"a report is late", 3, trouble, (*simulation).late},
 	{"several requests at once", 12, always, (*simulation).several},
-	{"files are swept", 3, sometimes, (*simulation).sweep},
+	{"files are swept", 3, sometimes, (*simulation).cleanUp},
 	{"a receiver changes", 10, sometimes, (*simulation).changeReceiver},
 	{"a user listens", 8, sometimes, (*simulation).listen},
 	{"time passes", 16, always, func(s *simulation) { s.pass(seconds(s.rng, 40)) }},
@@ -107,7 +107,7 @@ func (s *simulation) resubmit() {
 	s.send(&request{label: label{verb: verbOf(&sub)}, by: by, name: sub.name, submission: &sub})
 }
 
-// some returns a random job for which fits returns true, nil if there is none.
+// some returns a random job for which fits returns true, or nil if there is none.
 func (s *simulation) some(fits func(*entry) bool) *entry {
 	all := s.ledger.sorted(fits)
 	if len(all) == 0 {
@@ -116,8 +116,8 @@ func (s *simulation) some(fits func(*entry) bool) *entry {
 	return all[s.rng.IntN(len(all))]
 }
 
-// ask has a user change a job. Mostly the user may do so and the job exists.
-func (s *simulation) ask(verb string) {
+// changeJob has a user change a job. In most cases the user is allowed to and the job exists.
+func (s *simulation) changeJob(verb string) {
 	s.up()
 	if s.process == nil {
 		return
@@ -133,8 +133,8 @@ func (s *simulation) ask(verb string) {
 		}
 		return !e.Status.Finished()
 	})
-	if verb == "cancel" && s.rng.IntN(2) == 0 { // a row whose turn in its pilot has not come, if there is one
-		row := s.some(func(e *entry) bool { return e.Private.Pilot != "" && s.machine.find(e.Private.Token) == nil })
+	if verb == "cancel" && s.rng.IntN(2) == 0 { // a job that has not begun in its worker, if there is one
+		row := s.some(func(e *entry) bool { return e.Private.Worker != "" && s.machine.find(e.Private.Token) == nil })
 		if row != nil {
 			e = row
 		}
@@ -160,8 +160,8 @@ func (s *simulation) several() {
 	}
 }
 
-// late reports the end of an attempt that has finished before. The report must
-// change nothing.
+// late reports the end of an attempt that has already finished. The report must change
+// nothing.
 func (s *simulation) late() {
 	s.up()
 	e := s.some(func(e *entry) bool { return e.Attempts > 1 || e.Attempts == 1 && !e.Private.Claimed })
@@ -181,8 +181,8 @@ func (s *simulation) late() {
 	})
 }
 
-// restart stops the process gracefully, as an operator would. Pending requests
-// are answered first.
+// restart stops the process gracefully, as an operator would. Pending requests get their
+// responses first.
 func (s *simulation) restart() {
 	s.up()
 	if s.process == nil {
@@ -195,7 +195,7 @@ func (s *simulation) restart() {
 	if s.process == nil {
 		return
 	}
-	s.tracef("the process is asked to stop")
+	s.tracef("stopping the process")
 	s.stopping = s.process
 	s.bootAt = time.Now().Add(seconds(s.rng, 5))
 	s.process.cancel()

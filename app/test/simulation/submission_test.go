@@ -11,9 +11,10 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// simFiles are the algorithms: one that is retried after lost attempts, one that is not, and
-// one whose jobs are short, so that rows share processes. The last two get more memory, one
-// until it has the most, one until it was given more often enough.
+// simFiles are the algorithms: one that is retried after lost attempts, one that is not,
+// and one whose jobs are short, so that jobs of a batch share processes. The last two get
+// more memory when they run out: one up to a maximum, one for a maximum number of
+// attempts.
 var simFiles = []string{
 	simFile("long", "5m", 1, "1MiB") + `
 [[parameters]]
@@ -83,26 +84,26 @@ var (
 type submission struct {
 	name     string
 	typ      string
-	rows     []jobSettings // a job has one
+	rows     []jobSettings // a single job has one
 	rowNames []string      // of a batch; nil for the default names
 	batch    bool
-	pipeline bool // a batch whose rows have types and wait for jobs of their own
+	pipeline bool // a batch whose jobs have their own types and dependencies
 	priority int
-	after    []string // names of jobs that have to finish before
-	any      bool     // in any way
-	notify   []string // whom its end is told to
+	after    []string // names of jobs that must finish first
+	any      bool     // successfully or not
+	notify   []string // recipients of a notification of its end
 }
 
 // jobSettings is the settings of one job.
 type jobSettings struct {
 	cpus, gpus int
-	explicit   bool   // defaults are written explicitly
+	explicit   bool   // written even where they equal the defaults
 	before     string // name of the job whose result is read
 	file       string // path of the upload that is read
 
-	// Of a pipeline.
+	// For a job of a pipeline.
 	typ   string
-	after []string // nil: that of the batch
+	after []string // nil means those of the batch
 	any   bool
 }
 
@@ -143,7 +144,7 @@ func (s *submission) body() string {
 	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s,"jobNames":%s}`, s.name, s.typ, strings.Join(all, ","), s.priority, after, names)
 }
 
-// afterText returns the members of a body that name jobs to wait for.
+// afterText returns the members of a body that name dependencies.
 func afterText(names []string, any bool) string {
 	if names == nil {
 		return ""
@@ -167,7 +168,7 @@ func (s *submission) meaning() string {
 	return text
 }
 
-// row returns the number of the row of a batch that has this name, -1 if there is none.
+// row returns the index of the job of a batch with this name, or -1 if there is none.
 func (s *submission) row(name string) int {
 	for i := range s.rows {
 		if s.batch && s.rowName(i) == name {
@@ -184,8 +185,8 @@ func (s *submission) rowType(i int) string {
 	return s.typ
 }
 
-// rowAfter returns the names of the jobs after which a row starts, and whether their
-// end is enough.
+// rowAfter returns the names of the jobs after which a job of the batch starts, and
+// whether it starts even if they fail.
 func (s *submission) rowAfter(i int) (names []string, any bool) {
 	if w := s.rows[i]; s.pipeline && w.after != nil {
 		return w.after, w.any
@@ -193,7 +194,7 @@ func (s *submission) rowAfter(i int) (names []string, any bool) {
 	return s.after, s.any
 }
 
-// commonType returns the type of all rows, "" if they differ.
+// commonType returns the type of all jobs, or "" if they differ.
 func (s *submission) commonType() string {
 	for i := range s.rows {
 		if s.rowType(i) != s.rowType(0) {
@@ -217,7 +218,7 @@ func (s *simulation) judgeCreated(c *change, r *request, now *stored) error {
 	case now.Organization != r.by.Organization || now.Email != r.by.Email || now.Priority != sub.priority:
 		return fmt.Errorf("it belongs to another user, or has another priority: %s", now.shown)
 	case now.Private.Batch == "" && !slices.Equal(now.Private.Notify, sub.notify) || now.Private.Batch != "" && now.Private.Notify != nil:
-		return fmt.Errorf("its end is told to %q", now.Private.Notify)
+		return fmt.Errorf("its end is notified to %q", now.Private.Notify)
 	case now.IsBatch() != (sub.batch && now.Private.Batch == ""):
 		return fmt.Errorf("a batch and its rows are mixed up: %s", now.shown)
 	case now.IsBatch():
@@ -248,7 +249,7 @@ func (s *simulation) judgeCreated(c *change, r *request, now *stored) error {
 	return s.judgeFirstWaits(c, r.waitsOf(c, w.before, after, any), now)
 }
 
-// idOf returns the job that a submission means by a name, "" if it means none.
+// idOf returns the job that a submission refers to by a name, or "" if there is none.
 func (r *request) idOf(c *change, name string) app.JobID {
 	if r.submission.row(name) >= 0 {
 		for _, j := range c.jobs {
@@ -260,7 +261,7 @@ func (r *request) idOf(c *change, name string) app.JobID {
 	return r.named[name].id
 }
 
-// waitsOf returns what a new job had to wait for when it was planned.
+// waitsOf returns the dependencies of a new job at the time it was planned.
 func (r *request) waitsOf(c *change, before string, after []string, any bool) (all []app.Dependency) {
 	add := func(name string, any bool) {
 		id := r.idOf(c, name)
@@ -277,8 +278,8 @@ func (r *request) waitsOf(c *change, before string, after []string, any bool) (a
 	return all
 }
 
-// judgeFirstWaits checks what a new job waits for. The transaction that made it may have
-// told it what has become of some jobs since.
+// judgeFirstWaits checks the dependencies of a new job. Its own transaction might already
+// have propagated the status of some jobs to it.
 func (s *simulation) judgeFirstWaits(c *change, planned []app.Dependency, now *stored) error {
 	for _, w := range now.Private.Waits {
 		if !slices.Contains(planned, w) {
@@ -294,7 +295,7 @@ func (s *simulation) judgeFirstWaits(c *change, planned []app.Dependency, now *s
 	return nil
 }
 
-// fileOf returns the upload that a job reads, "" for none.
+// fileOf returns the upload that a job reads, or "" if none.
 func fileOf(j *app.Job) app.UploadID {
 	for _, src := range j.Private.References {
 		return src.Upload
@@ -309,7 +310,7 @@ func (r *request) fileID(path string) app.UploadID {
 	return ""
 }
 
-// sourceOf returns the job whose result a job reads, "" for none.
+// sourceOf returns the job whose result a job reads, or "" if none.
 func sourceOf(j *app.Job) app.JobID {
 	for _, src := range j.Private.References {
 		return src.Job
@@ -317,7 +318,7 @@ func sourceOf(j *app.Job) app.JobID {
 	return ""
 }
 
-// randomSubmission returns a random submission, which may be refused.
+// randomSubmission returns a random submission, which can be invalid.
 func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool) *submission {
 	sub := &submission{name: string(rune('a' + rng.IntN(8))), typ: "long", batch: batch}
 	if rng.IntN(3) == 0 {
@@ -345,7 +346,7 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 	}
 	for i := range sub.rows {
 		if w := &sub.rows[i]; sub.row(w.before) >= 0 {
-			w.before = "" // else rows might wait for one another in a circle
+			w.before = "" // otherwise jobs could depend on each other in a cycle
 		}
 	}
 	if sub.pipeline {
@@ -361,12 +362,12 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 	}
 	sub.notify = randomNotify(rng, by)
 	if rng.IntN(20) == 0 {
-		sub.priority = 11 // which is refused
+		sub.priority = 11 // this is rejected
 	}
 	return sub
 }
 
-// randomOrder lets rows of a pipeline wait for one another.
+// randomOrder makes jobs of a pipeline depend on each other.
 func (s *simulation) randomOrder(rng *rand.Rand, by app.Caller, sub *submission) {
 	order := rng.Perm(len(sub.rows))
 	for n, i := range order {
@@ -390,7 +391,7 @@ func (s *simulation) randomOrder(rng *rand.Rand, by app.Caller, sub *submission)
 	}
 }
 
-// randomAfter lets a submission wait for others, mostly for some that have not finished.
+// randomAfter makes a submission depend on other jobs, mostly unfinished ones.
 func (s *simulation) randomAfter(rng *rand.Rand, by app.Caller, sub *submission) {
 	finished := rng.IntN(4) == 0
 	all := s.ledger.sorted(func(e *entry) bool {

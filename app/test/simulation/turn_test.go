@@ -21,7 +21,7 @@ type user struct{ organization, email string }
 
 func userOf(j *app.Job) user { return user{j.Organization, j.Email} }
 
-// freeResources returns the resources that the claimed jobs leave free.
+// freeResources returns the resources not used by claimed jobs.
 func (s *simulation) freeResources(uses func(*entry) bool) placement.Resources {
 	left := placement.Resources{
 		CPUs: s.machine.capacity.CPUs, MemoryBytes: s.machine.capacity.MemoryBytes, GPUs: len(s.machine.capacity.GPUs),
@@ -36,8 +36,8 @@ func without(a, b placement.Resources) placement.Resources {
 	return placement.Resources{CPUs: a.CPUs - b.CPUs, MemoryBytes: a.MemoryBytes - b.MemoryBytes, GPUs: a.GPUs - b.GPUs}
 }
 
-// fits reports whether the free resources cover the needs. Resources that are not
-// needed may be overdrawn.
+// fits reports whether the free resources cover the needs. Resources that are not needed
+// can be overdrawn.
 func fits(needs, free placement.Resources) bool {
 	return (needs.CPUs == 0 || needs.CPUs <= free.CPUs) &&
 		(needs.MemoryBytes == 0 || needs.MemoryBytes <= free.MemoryBytes) &&
@@ -72,14 +72,14 @@ func (s *simulation) stable() bool {
 	return s.process != nil && s.stopping == nil && time.Now().After(s.stableFrom)
 }
 
-// unstableUntil notes that the runner may need until then to recover from a fault.
+// unstableUntil records that the runner might need until t to recover from a fault.
 func (s *simulation) unstableUntil(t time.Time) {
 	if t.After(s.stableFrom) {
 		s.stableFrom = t
 	}
 }
 
-// noteStartable notes which jobs could start at a quiet moment.
+// noteStartable records which jobs could start at a quiet moment.
 func (s *simulation) noteStartable() {
 	now := time.Now()
 	startable := map[app.JobID]time.Time{}
@@ -95,8 +95,8 @@ func (s *simulation) noteStartable() {
 	s.startable = startable
 }
 
-// mayStart reports whether the job must be able to start: it fits, even beside any
-// job that may have a reservation.
+// mayStart reports whether the job must be able to start: it fits, even alongside any job
+// that might have a reservation.
 func (s *simulation) mayStart(e *entry, free placement.Resources) bool {
 	if !fits(e.Private.Needs, free) || s.heldUp(e) {
 		return false
@@ -110,8 +110,8 @@ func (s *simulation) mayStart(e *entry, free placement.Resources) bool {
 	return true
 }
 
-// mayHaveReservation reports whether the job may have a reservation. A job that was cancelled
-// and retried may have been passed over before.
+// mayHaveReservation reports whether the job might have a reservation. A job that was
+// canceled and retried might have been passed over before.
 func (s *simulation) mayHaveReservation(e *entry) bool {
 	return time.Since(e.submittedAt) >= s.reserveAfter-startsWithin
 }
@@ -138,7 +138,7 @@ func (s *simulation) judgeStops() {
 	now := time.Now()
 	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Stop }) {
 		task := s.machine.find(e.Private.Token)
-		lives := task != nil && task.running(now) || e.Private.Pilot != "" && s.machine.mayBegin(s.attemptDir(e))
+		lives := task != nil && task.running(now) || e.Private.Worker != "" && s.machine.mayBegin(s.attemptDir(e))
 		if lives && now.Sub(e.stopped) > startsWithin && !s.machine.stopAsked(e.Private.Token) {
 			s.faultf("%s/%s was cancelled %v ago, but Stop was not called", e.Organization, e.Name, now.Sub(e.stopped))
 		}

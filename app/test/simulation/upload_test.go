@@ -17,7 +17,7 @@ import (
 	"molrun/blobs"
 )
 
-// The names of the files that users upload, and jobs read.
+// The names of the files that users upload and jobs read.
 var fileNames = []string{"1.txt", "2.txt", "3.txt"}
 
 // file is an upload that a user sends or deletes.
@@ -37,10 +37,10 @@ type uploadChange struct {
 	now *app.Upload
 }
 
-// transfers is what serves the links of uploads.
+// transfers serves the links of uploads.
 type transfers struct {
 	*upload.Files
-	blobs.Archives // of none
+	blobs.Archives // unused
 }
 
 func (s *simulation) randomFile() *file {
@@ -66,7 +66,7 @@ func (s *simulation) eraseFile() {
 	s.send(&request{label: label{verb: "erase"}, by: by, name: u.Filename, file: &file{id: u.ID, name: u.Filename}})
 }
 
-// expectedOfFile returns the answer to who deletes a file.
+// expectedOfFile returns the expected response to the deletion of a file.
 func (r *request) expectedOfFile(s *simulation) answer {
 	u := s.uploads[r.file.id]
 	switch {
@@ -80,7 +80,7 @@ func (r *request) expectedOfFile(s *simulation) answer {
 	return answer{}
 }
 
-// reads reports whether a job reads an upload, of those for which fits returns true.
+// reads reports whether any job for which fits returns true reads an upload.
 func (l *ledger) reads(id app.UploadID, fits func(*entry) bool) bool {
 	for _, e := range l.jobs {
 		for _, src := range e.Private.References {
@@ -92,7 +92,7 @@ func (l *ledger) reads(id app.UploadID, fits func(*entry) bool) bool {
 	return false
 }
 
-// applyUploads checks what a commit does to uploads, after the ledger has its jobs.
+// applyUploads checks the effect of a commit on uploads, after the ledger has its jobs.
 func (s *simulation) applyUploads(c *change) {
 	if len(c.uploads) == 0 {
 		return
@@ -127,7 +127,7 @@ func (s *simulation) judgeUpload(c *change, old, now *app.Upload) error {
 }
 
 // judgeErased checks the deletion of an upload: by a user while no job needs it, or with
-// the last job that has read it.
+// the last job that read it.
 func (s *simulation) judgeErased(c *change, old *app.Upload) error {
 	switch c.label.verb {
 	case "erase":
@@ -148,7 +148,7 @@ func (s *simulation) sortedUploads(fits func(*app.Upload) bool) (all []*app.Uplo
 	return all
 }
 
-// newest returns the newest complete upload of a user with this name, nil if there is
+// newest returns the newest complete upload of a user with this name, or nil if there is
 // none.
 func (s *simulation) newest(by app.Caller, name string) *app.Upload {
 	all := s.sortedUploads(func(u *app.Upload) bool {
@@ -160,8 +160,8 @@ func (s *simulation) newest(by app.Caller, name string) *app.Upload {
 	return all[len(all)-1]
 }
 
-// compareUploads compares the uploads of the store, and their bytes, with what was
-// committed.
+// compareUploads compares the uploads of the store, and their bytes, with the committed
+// ones.
 func (s *simulation) compareUploads() error {
 	return s.process.store.View(context.Background(), func(tx app.Tx) error {
 		have := 0

@@ -14,7 +14,7 @@ const waitFor = 30 * time.Second
 // wait has a user request a job's record and wait for it to change.
 func (s *simulation) wait() {
 	s.up()
-	finished := s.rng.IntN(6) == 0 // then the answer is immediate
+	finished := s.rng.IntN(6) == 0 // the response is then immediate
 	e := s.some(func(e *entry) bool { return e.Status.Finished() == finished })
 	if s.process == nil || e == nil {
 		return
@@ -23,7 +23,7 @@ func (s *simulation) wait() {
 	s.send(&request{label: label{verb: "wait"}, by: by, name: e.Name, before: e.Status})
 }
 
-// judgeWaiting reports users who still wait, at a quiet moment, for a change that
+// judgeWaiting reports users who, at a quiet moment, are still waiting for a change that
 // has happened.
 func (s *simulation) judgeWaiting() {
 	for _, r := range s.inOrder() {
@@ -36,7 +36,7 @@ func (s *simulation) judgeWaiting() {
 	}
 }
 
-// judgeWait checks that an answer did not come too early.
+// judgeWait checks that a response did not come too early.
 func (s *simulation) judgeWait(r *request) {
 	over := r.have.code == fault.NotFound || r.have.status != r.before || r.have.status.Finished()
 	if !over && time.Since(r.sent) < waitFor {

@@ -29,15 +29,15 @@ type simulation struct {
 	ledger  *ledger
 	history history
 
-	groupFrom map[string]int // length of each organization's history before the commits at hand
+	groupFrom map[string]int // length of each organization's history before the current commits
 	deleted   map[app.JobID]bool
 	uploads   map[app.UploadID]*app.Upload // as last committed
 	sendings  []*sending
 
 	hooks   map[string]*notice.Hook     // as last committed
 	notices map[string]*notice.Delivery // as last compared
-	owed    []*owed                     // what has to be told, and was not yet compared
-	told    int                         // messages
+	owed    []*dueMessage               // expected deliveries that were not yet compared
+	told    int                         // number of messages
 
 	owedSince map[string]time.Time // by delivery, on a clock that never jumps
 
@@ -55,13 +55,13 @@ type simulation struct {
 	stopping   *process  // process that was asked to stop
 	fullUntil  time.Time
 	slowUntil  time.Time
-	jumped     time.Time // when the clock did last
+	jumped     time.Time // when the clock last jumped
 	stableFrom time.Time // when the runner must have recovered from all faults
 
 	startable map[app.JobID]time.Time // since when waiting jobs could have started
 
 	changed bool // since the store was last compared with the ledger
-	raised  int  // attempts after which a job got more memory
+	raised  int  // number of attempts after which a job got more memory
 	trace   strings.Builder
 	faults  []string // what the checks found; the first ends the simulation
 }
@@ -70,7 +70,7 @@ type simulation struct {
 type outcome struct {
 	trace   string
 	faults  []string
-	flights flights
+	flights workerCounts
 	raised  int
 }
 
@@ -116,7 +116,7 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	}
 	s.machine = newMachine(s.faultf)
 	s.machine.wall, s.machine.nameOf, s.machine.tracef = s.wall, s.names.of, s.tracef
-	s.machine.pilotFate = func(name string, n int) pilotFate { return pilotFateOf(p.seed, name, n) }
+	s.machine.workerFate = func(name string, n int) workerFate { return workerFateOf(p.seed, name, n) }
 	s.machine.fate = func(t app.Task) fate { return fateOf(p.seed, s.names.of(t.Job), t.Attempt) }
 	return s
 }
@@ -164,7 +164,7 @@ func (s *simulation) boot() {
 		return
 	}
 	s.tracef("a process starts")
-	s.machine.flights.adopted += s.machine.flying()
+	s.machine.flights.adopted += s.machine.runningWorkers()
 	s.process, s.changed = p, true
 	for _, organization := range organizations {
 		s.compareEvents(organization, 0)
@@ -179,12 +179,12 @@ func (s *simulation) crash() {
 	if err := s.process.die(); err != nil {
 		s.faultf("after a crash: %v", err)
 	}
-	s.gone()
+	s.discardProcess()
 }
 
-// gone forgets a process and its unanswered requests.
-func (s *simulation) gone() {
-	s.hush()
+// discardProcess discards a process and its pending requests.
+func (s *simulation) discardProcess() {
+	s.disconnectListeners()
 	s.process, s.stopping, s.crashIn = nil, nil, 0
 	s.collect()
 	clear(s.requests)
@@ -193,14 +193,14 @@ func (s *simulation) gone() {
 	}
 }
 
-// up waits until a process runs.
+// up waits until a process is running.
 func (s *simulation) up() {
 	for (s.process == nil || s.stopping != nil) && len(s.faults) == 0 {
 		s.pass(time.Second)
 	}
 }
 
-// pass lets time pass, and everything happen that is due.
+// pass lets time pass and runs everything that is due.
 func (s *simulation) pass(d time.Duration) {
 	for end := time.Now().Add(d); len(s.faults) == 0; {
 		s.judgeQueue()
@@ -218,7 +218,7 @@ func (s *simulation) pass(d time.Duration) {
 	}
 }
 
-// sleep ends when a call arrives at a door, or something is due.
+// sleep returns when a call arrives at a door or something is due.
 func (s *simulation) sleep(until time.Time) {
 	var arrived, ended <-chan struct{}
 	until = s.machine.moves(until)
@@ -273,7 +273,7 @@ func (s *simulation) tracef(format string, args ...any) {
 	fmt.Fprintf(&s.trace, "%12v  %s\n", time.Since(s.begin), fmt.Sprintf(format, args...))
 }
 
-// faultf notes what a check found.
+// faultf records an error found by a check.
 func (s *simulation) faultf(format string, args ...any) {
 	s.faults = append(s.faults, fmt.Sprintf(format, args...))
 	s.tracef("WRONG: "+format, args...)

@@ -1,4 +1,4 @@
-// Package smi has a script that stands in for nvidia-smi.
+// Package smi provides a stand-in for nvidia-smi.
 package smi
 
 import (
@@ -11,14 +11,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// StandIn is a script that prints what files say, which a test can change.
+// StandIn is a script that prints the content of files, which a test can change.
 type StandIn struct {
 	t       testing.TB
 	dir     string
 	Program string
 }
 
-// script prints the file of what it is asked for. It notes when two of it run at once.
+// script prints the file for the query in its arguments. It records if two instances run
+// at once.
 const script = `#!/bin/sh
 cd "$(dirname "$0")" || exit 99
 [ -e pid ] && kill -0 "$(cat pid)" 2>/dev/null && echo again >>twice
@@ -35,7 +36,7 @@ esac
 rm pid
 `
 
-// New makes a stand-in for a machine without GPUs.
+// New returns a stand-in for a machine without GPUs.
 func New(t testing.TB) *StandIn {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,8 +46,8 @@ func New(t testing.TB) *StandIn {
 	return s
 }
 
-// Set sets what it prints: cards, list (-L), apps (processes), card-BUS (one card, where cards
-// lists only a lost one), and its exit status.
+// Set sets an output of the script: cards, list (-L), apps (processes), card-BUS (one
+// card, where cards lists only a lost one), or its exit status.
 func (s *StandIn) Set(name, text string) *StandIn {
 	s.t.Helper()
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -58,7 +59,7 @@ func (s *StandIn) Set(name, text string) *StandIn {
 	return s
 }
 
-// Cards sets the cards that it lists, whose memory is 80 GiB, and its exit status.
+// Cards sets the listed cards, each with 80 GiB of memory, and the exit status.
 func (s *StandIn) Cards(status int, lines ...string) *StandIn {
 	s.t.Helper()
 	return s.Set("cards", strings.Join(lines, "\n")).Set("status", fmt.Sprint(status))
@@ -70,12 +71,12 @@ func (s *StandIn) Unset(name string) {
 	must.OK(s.t, os.Remove(filepath.Join(s.dir, name)))
 }
 
-// Card is the line of a healthy card.
+// Card returns the line of a healthy card.
 func Card(number int, uuid string) string {
 	return fmt.Sprintf("%d, %s, 00000000:%02X:00.0, 81559, 4, 0, 0, Disabled", number, uuid, number+16)
 }
 
-// Twice reports whether two of its processes ran at once.
+// Twice reports whether two of its processes ran at the same time.
 func (s *StandIn) Twice() bool {
 	_, err := os.Stat(filepath.Join(s.dir, "twice"))
 	return err == nil

@@ -6,15 +6,15 @@ import (
 	"net"
 )
 
-// Ports of FreeAddress. They lie below those that Linux gives to sockets that
-// ask for any: another server or a client on the machine could be given such a port
-// between the look and the use, and then be taken for the one that was started.
+// Ports of FreeAddress. They are below Linux's ephemeral ports: another server or client
+// on the machine could be assigned such a port between the check and its use, and then be
+// mistaken for the started server.
 const (
 	lowestFreePort = 15000
 	pastFreePort   = 32768
 )
 
-// FreeAddress returns an address of the loopback interface at which nobody listens.
+// FreeAddress returns a loopback address on which nothing is listening.
 func FreeAddress() (string, error) {
 	var err error
 	for range 100 {

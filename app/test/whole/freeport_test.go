@@ -12,7 +12,7 @@ import (
 func TestAddressIsFreeAndGivenToNobodyElse(t *testing.T) {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
-		t.Skip("Linux alone says which ports it gives away: ", err)
+		t.Skip("only Linux shows its ephemeral port range: ", err)
 	}
 	first, err := net.LookupPort("tcp", strings.Fields(string(text))[0])
 	must.OK(t, err)

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// MSAFile is an algorithm of the type msa that searches nothing: its alignments say what was asked for
-// (UnirefOf, EnvOf, PairedOf). There are no environmental sequences of a chain that begins with MN, and
-// a chain that begins with MFAIL fails.
+// MSAFile is an algorithm file of type msa that searches nothing: its alignments show the
+// request (UnirefOf, EnvOf, PairedOf). A chain that begins with MN has no environmental
+// sequences, and a chain that begins with MFAIL fails.
 const MSAFile = `
 format = 1
 type = "msa"
@@ -74,12 +74,13 @@ type = "boolean"
 default = true
 `
 
-// UnirefOf is the alignment that MSAFile makes of a chain, with the name that the client gave it.
+// UnirefOf is the UniRef alignment that MSAFile returns for a chain, with the name given
+// by the client.
 func UnirefOf(name, chain string) string {
 	return fmt.Sprintf(">%s\n%s\n>UniRef100_%s\t95\n%s-\n", name, chain, chain, chain[:len(chain)-1])
 }
 
-// EnvOf is that of the environmental database.
+// EnvOf is the alignment from the environmental database.
 func EnvOf(name, chain, pair string) string {
 	if strings.HasPrefix(chain, "MN") {
 		return fmt.Sprintf(">%s\n%s\n", name, chain)
@@ -87,21 +88,21 @@ func EnvOf(name, chain, pair string) string {
 	return fmt.Sprintf(">%s\n%s\n>env_%s\t50\n%s\n", name, chain, pair, chain)
 }
 
-// PairedOf is that of rows of one species.
+// PairedOf is the alignment paired by species.
 func PairedOf(name, chain, pair string) string {
 	return fmt.Sprintf(">%s\n%s\n>%s\t9606\n%s\n", name, chain, pair, chain)
 }
 
-// MSAClient does what ColabFold, Boltz, Chai-1 and Protenix do with an alignment server (run_mmseqs2),
-// with shorter pauses.
+// MSAClient behaves towards an alignment server like ColabFold, Boltz, Chai-1 and
+// Protenix (run_mmseqs2), with shorter pauses.
 type MSAClient struct {
-	Base    func() string // without the slash behind /msa
+	Base    func() string // without the slash after /msa
 	Request func(*http.Request)
 	Pause   time.Duration
 	HTTP    *http.Client
 }
 
-// MSAResult is what a client has got.
+// MSAResult is what a client received.
 type MSAResult struct {
 	Ticket   string
 	Statuses []string
@@ -110,7 +111,7 @@ type MSAResult struct {
 
 type msaTicket struct{ ID, Status string }
 
-// Run asks for the alignments of chains, and waits for them.
+// Run requests the alignments of chains and waits for them.
 func (c MSAClient) Run(ctx context.Context, path, fasta, mode string) (r MSAResult, err error) {
 	submit := func() (t msaTicket, err error) {
 		form := url.Values{"q": {fasta}, "mode": {mode}}.Encode()
@@ -146,7 +147,8 @@ func (c MSAClient) Run(ctx context.Context, path, fasta, mode string) (r MSAResu
 	}
 }
 
-// status asks for a ticket. What is no JSON is the status ERROR, and printed.
+// status requests a ticket. A response that is not JSON counts as status ERROR, and is
+// printed.
 func (c MSAClient) status(ctx context.Context, method, path, form string) (t msaTicket, err error) {
 	text, err := c.do(ctx, method, path, form)
 	if err == nil && json.Unmarshal(text, &t) != nil {
@@ -155,7 +157,7 @@ func (c MSAClient) status(ctx context.Context, method, path, form string) (t msa
 	return t, err
 }
 
-// do sends a request until an answer arrives whole, whatever its HTTP status.
+// do sends a request until it receives a complete response, with any HTTP status.
 func (c MSAClient) do(ctx context.Context, method, path, form string) ([]byte, error) {
 	for {
 		r, err := http.NewRequestWithContext(ctx, method, c.Base()+path, strings.NewReader(form))
@@ -208,8 +210,8 @@ func unpacked(content []byte) (map[string]string, error) {
 	}
 }
 
-// Chains returns the alignments of a file by the name of their query, as clients split it: at the
-// first header behind a NUL.
+// Chains returns the alignments of a file by the name of their query. Like clients, it
+// splits at the first header after a NUL.
 func Chains(file string) map[string]string {
 	found, name, begins := map[string]string{}, "", true
 	for line := range strings.Lines(file) {

@@ -1,5 +1,5 @@
-// Package whole has what tests of the whole program share: it builds the program, keeps what
-// programs and services write, and finds addresses for them.
+// Package whole is shared by tests of the whole program: it builds the program, keeps the
+// output of programs and services, and finds addresses for them.
 package whole
 
 import (
@@ -16,8 +16,8 @@ import (
 	"sync"
 )
 
-// Main runs the tests of a package with the path of a program that it builds for them, and
-// returns their exit code. given is the path of one that is built already, "" if none is.
+// Main runs the tests of a package with the path of a program that it builds for them,
+// and returns their exit code. given is the path of a program built already, or "".
 func Main(given string, tests func(program string) (code int)) (code int) {
 	waitInParallel()
 	if given != "" {
@@ -35,8 +35,8 @@ func Main(given string, tests func(program string) (code int)) (code int) {
 	return tests(given)
 }
 
-// build builds molrun in a folder and returns its path: statically linked as in releases,
-// or with the race detector if the tests have it.
+// build builds molrun in a directory and returns its path: statically linked as in
+// releases, or with the race detector if the tests use it.
 func build(folder string) (path string, err error) {
 	path = filepath.Join(folder, "molrun")
 	args := []string{"build", "-o", path, "molrun"}
@@ -57,7 +57,7 @@ func race() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// waitInParallel runs twice as many tests at once as there are CPUs, since most of
+// waitInParallel runs twice as many tests in parallel as there are CPUs, since most of
 // them wait. The command line overrides it.
 func waitInParallel() {
 	set := false
@@ -67,7 +67,7 @@ func waitInParallel() {
 	}
 }
 
-// Log keeps what a program or a service writes, to be read meanwhile.
+// Log keeps the output of a program or service. It can be read while they are running.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -80,7 +80,7 @@ func (l *Log) Write(text []byte) (int, error) {
 	return l.text.Write(text)
 }
 
-// AddLine adds a line that comes without its end.
+// AddLine adds a line that has no newline at its end.
 func (l *Log) AddLine(line string) { _, _ = l.Write([]byte(line + "\n")) } // never fails
 
 // Clear empties the log.

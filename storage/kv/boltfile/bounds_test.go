@@ -45,7 +45,7 @@ func TestUnreadablePartOfAFileIsAnError(t *testing.T) {
 
 func TestDifferencesOfACopyAreFound(t *testing.T) {
 	for name, tt := range map[string]struct {
-		a, b string // what the databases hold; "" is nothing
+		a, b string // contents of the databases; "" means empty
 		same bool
 	}{
 		"equal": {"x", "x", true}, "both empty": {"", "", true}, "empty copy": {"", "x", false}, "empty original": {"x", "", false},

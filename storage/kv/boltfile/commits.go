@@ -10,25 +10,25 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// With a damaged meta page, bbolt silently falls back to the commit before the
-// last. So the number of the last commit is also kept in a file beside the
-// database and compared at every start.
+// With a damaged meta page, bbolt silently falls back to the previous commit. So the
+// number of the last commit is also kept in a file next to the database and compared on
+// every open.
 const (
 	commitsSuffix = ".commits"
 
-	// writeEvery bounds how far that file lags behind the database. After a
-	// second without commits, and after the store is closed, it does not.
+	// writeEvery limits how far that file lags behind the database. It is up to date
+	// after a second without commits, and after the store is closed.
 	writeEvery = time.Second
 )
 
-// Commits is the content of the file beside the database.
+// Commits is the content of the commits file next to the database.
 type Commits struct {
 	Lineage string    `json:"lineage"`
 	Commit  int64     `json:"commit"`
-	At      time.Time `json:"at"` // when it was written, by the wall clock
+	At      time.Time `json:"at"` // wall-clock time of the write
 }
 
-// ReadCommits reads the file beside the database at path.
+// ReadCommits reads the commits file of the database at path.
 func ReadCommits(path string) (c Commits, err error) {
 	text, err := os.ReadFile(path + commitsSuffix)
 	if err == nil {
@@ -40,32 +40,31 @@ func ReadCommits(path string) (c Commits, err error) {
 	return c, nil
 }
 
-// Lost describes the commits that a database of this lineage has lost if commit
-// is its last one, "" if none.
+// Lost describes the commits that a database of this lineage has lost if commit is its
+// last one, or returns "" if it has lost none.
 func (c Commits) Lost(lineage string, commit int64) string {
 	if c.Lineage != lineage || c.Commit <= commit {
 		return ""
 	}
-	return fmt.Sprintf("the database is at commit %d, but was at commit %d on %s: what was confirmed in between is lost; "+
-		"look for disk faults, run molrun check, and compare with a backup",
+	return fmt.Sprintf("the database is at commit %d, but was at commit %d on %s: changes confirmed in between are lost; "+
+		"check the disk for errors, run molrun check, and compare with a backup",
 		commit, c.Commit, c.At.UTC().Format(time.DateTime))
 }
 
-// Counter keeps the file beside the database up to date.
+// Counter keeps the commits file up to date.
 type Counter struct {
 	path    string
 	lineage string
 	warn    func(string)
 	last    atomic.Int64
-	noted   chan struct{} // holds a token while the file is behind
+	noted   chan struct{} // holds a token while the file is out of date
 	done    chan struct{}
 
 	written int64
-	warned  bool // that the file can't be written
+	warned  bool // has reported that the file is not writable
 }
 
-// NewCounter warns if the database has lost commits, and brings the file up
-// to date.
+// NewCounter warns if the database has lost commits, and updates the file.
 func NewCounter(db *bolt.DB, warn func(string)) (*Counter, error) {
 	identity, err := ReadIdentity(db)
 	if err != nil {
@@ -96,15 +95,15 @@ func (c *Counter) Note(commit int64) {
 	c.last.Store(commit)
 	select {
 	case c.noted <- struct{}{}:
-	default: // the file is about to be written anyway
+	default: // a write is already pending
 	}
 }
 
-// Last returns the number of the last commit that is on the disk.
+// Last returns the number of the last commit on disk.
 func (c *Counter) Last() int64 { return c.last.Load() }
 
-// Run writes the file after commits, at most once in writeEvery, until stop is
-// closed, then once more.
+// Run writes the file after commits, at most once per writeEvery, until stop is closed,
+// then once more.
 func (c *Counter) Run(stop <-chan struct{}) {
 	defer close(c.done)
 	defer c.write()
@@ -129,8 +128,8 @@ func (c *Counter) Run(stop <-chan struct{}) {
 // Done is closed once Run has returned.
 func (c *Counter) Done() <-chan struct{} { return c.done }
 
-// write writes the file. If it fails, for example on a full disk, the file
-// lags behind and the next write may succeed.
+// write writes the file. If it fails, for example on a full disk, the file lags behind
+// until a later write succeeds.
 func (c *Counter) write() {
 	commit := c.last.Load()
 	if commit == c.written {
@@ -149,6 +148,6 @@ func (c *Counter) write() {
 	}
 	if !c.warned {
 		c.warned = true
-		c.warn(fmt.Sprintf("the number of the last commit can't be kept beside the database: %v", err))
+		c.warn(fmt.Sprintf("could not save the number of the last commit next to the database: %v", err))
 	}
 }

@@ -13,19 +13,18 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Compacted are the sizes of a file before and after compaction.
+// Compacted is the size of a file before and after compaction.
 type Compacted struct {
 	Before int64 `json:"bytesBefore"`
 	After  int64 `json:"bytesAfter"`
 }
 
-// copyBytes bounds one transaction of the copy.
+// copyBytes limits the size of one transaction of the copy.
 const copyBytes = 8 << 20
 
-// Compact replaces the file of an open database by a copy without free pages.
-// The copy is compared with the database and passed to check before the
-// rename; a crash leaves one file or the other. The caller closes the database
-// afterwards.
+// Compact replaces the file of an open database with a copy without free pages. The copy
+// is compared with the database and passed to check before the rename; a crash leaves one
+// file or the other. The caller must close the database afterwards.
 func Compact(ctx context.Context, db *bolt.DB, check func(context.Context, *bolt.DB) error) (c Compacted, err error) {
 	path := db.Path()
 	if err := RemoveLeftovers(path); err != nil {

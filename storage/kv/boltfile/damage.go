@@ -12,7 +12,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// Guard runs fn and returns as an error any damage that it meets.
+// Guard runs fn and returns any damage that it encounters as an error.
 func Guard(fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -26,14 +26,14 @@ func Guard(fn func() error) (err error) {
 	return fn()
 }
 
-// Damaged wraps an error about a file that has to be restored.
+// Damaged wraps an error about a file that must be restored from a backup.
 func Damaged(err error) error {
 	return fmt.Errorf("the file is damaged or not a database; restore a backup: %w", err)
 }
 
-// IsDamage reports whether a recovered panic means that the file is damaged:
-// bbolt panics on inconsistent pages, and the runtime on parts of the memory
-// map that can't be read. It must be called in the deferred function.
+// IsDamage reports whether a recovered panic means that the file is damaged: bbolt panics
+// on inconsistent pages, and the runtime on unreadable parts of the memory map. It must
+// be called in the deferred function.
 func IsDamage(v any) bool {
 	if _, unreadable := v.(interface{ Addr() uintptr }); unreadable {
 		return true
@@ -51,13 +51,13 @@ func IsDamage(v any) bool {
 	}
 }
 
-// IsFull reports whether a write failed for lack of space before anything was
-// committed. ENOSPC from a sync does not count: it means lost writes.
+// IsFull reports whether a write failed for lack of space before anything was committed.
+// ENOSPC from a sync does not count: it means lost writes.
 func IsFull(err error) bool {
 	if errors.Is(err, berrors.ErrMaxSizeReached) {
 		return true
 	}
-	// bbolt formats the cause of this error with %s, so errors.Is can't find it.
+	// bbolt formats the cause of this error with %s, which hides it from errors.Is.
 	if strings.HasPrefix(err.Error(), "file resize error") {
 		return true
 	}

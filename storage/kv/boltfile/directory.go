@@ -8,15 +8,15 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The form of a page, as far as the way down a tree needs it.
+// Page layout, as far as descending a tree needs it.
 const (
 	pageHead    = 16 // id, flags, count, overflow
-	pageElement = 16 // position, size of the key, page
+	pageElement = 16 // position, key size, page
 	branchFlag  = 1
 )
 
-// expectDirectory refuses a file whose tree of buckets leads back to a page: bbolt would
-// go round in it for ever, on the way to any bucket.
+// expectDirectory rejects a file whose tree of buckets contains a cycle, in which bbolt
+// would loop forever on the way to any bucket.
 func expectDirectory(db *bolt.DB, file *os.File) error {
 	size := int64(db.Info().PageSize)
 	return db.View(func(tx *bolt.Tx) error {
@@ -36,7 +36,7 @@ func expectDirectory(db *bolt.DB, file *os.File) error {
 	})
 }
 
-// childrenOf returns the pages that a branch page names, none of another page.
+// childrenOf returns the children of a branch page, or nil for any other page.
 func childrenOf(file *os.File, page uint64, size int64) (children []uint64, err error) {
 	head := make([]byte, pageHead)
 	at := int64(page) * size

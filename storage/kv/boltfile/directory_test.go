@@ -12,9 +12,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestDirectoryThatLeadsBackIsRefused makes a branch page name itself, as one flipped bit
-// may.
-func TestDirectoryThatLeadsBackIsRefused(t *testing.T) {
+// TestCyclicBucketTreeIsRejected makes a branch page its own child, as a single
+// flipped bit could.
+func TestCyclicBucketTreeIsRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	db, err := bolt.Open(path, 0o600, nil)
 	must.OK(t, err)
@@ -32,7 +32,7 @@ func TestDirectoryThatLeadsBackIsRefused(t *testing.T) {
 	}))
 	must.OK(t, db.Close())
 	again, err := openGuarded(path, &bolt.Options{})
-	must.OK(t, err) // the sound file
+	must.OK(t, err) // the intact file
 	must.OK(t, again.Close())
 	data, err := os.ReadFile(path)
 	must.OK(t, err)

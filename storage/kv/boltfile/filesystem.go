@@ -9,22 +9,22 @@ import (
 	"molrun/app/base/fault"
 )
 
-// FileSystem is the file system that a path lies on.
+// FileSystem is the file system of a path.
 type FileSystem struct {
 	Name string
 
-	// Unsafe says why a database must not lie there, "" if it may.
+	// Unsafe is the reason why it cannot hold a database, or "" if it can.
 	Unsafe string
 }
 
 // Reasons why file systems are unsafe.
 const (
-	unsafeNetwork = "locks and syncs of another machine's disk can't be relied on"
-	unsafeUnknown = "what is behind it can't be told, and its locks and syncs can't be relied on"
-	unsafeMemory  = "all is lost when the machine stops"
+	unsafeNetwork = "locks and syncs are unreliable on a network file system"
+	unsafeUnknown = "its backing storage is unknown, and its locks and syncs are unreliable"
+	unsafeMemory  = "all data is lost when the machine stops"
 )
 
-// fileSystems are the known ones by the magic number of statfs(2). Others count
+// fileSystems lists the known file systems by their statfs(2) magic numbers. Others count
 // as local disks.
 var fileSystems = map[uint32]FileSystem{
 	0x6969:     {"NFS", unsafeNetwork},
@@ -48,12 +48,12 @@ var fileSystems = map[uint32]FileSystem{
 	0x9123683E: {"btrfs", ""},
 	0x2FC12FC1: {"zfs", ""},
 	0xF2F52010: {"f2fs", ""},
-	// Files are written to the upper layer, on a local disk. They are lost with
-	// the container, which doctor reports.
+	// Files are written to the upper layer, on a local disk. They are lost with the
+	// container, which doctor reports.
 	0x794C7630: {"overlay", ""},
 }
 
-// fuseLocal are the FUSE file systems on local disks, by their names in
+// fuseLocal lists the FUSE file systems on local disks by their names in
 // /proc/self/mountinfo.
 var fuseLocal = map[string]bool{"fuseblk": true, "fuse.fuse-overlayfs": true}
 
@@ -61,7 +61,7 @@ var fuseLocal = map[string]bool{"fuseblk": true, "fuse.fuse-overlayfs": true}
 func FileSystemOf(path string) (FileSystem, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
-		return FileSystem{}, fmt.Errorf("look at the file system of %s: %w", path, err)
+		return FileSystem{}, fmt.Errorf("inspect the file system of %s: %w", path, err)
 	}
 	fs := fileSystemOf(uint32(s.Type))
 	if fs.Name == "FUSE" {
@@ -82,8 +82,8 @@ func fileSystemOf(magic uint32) FileSystem {
 	return FileSystem{Name: fmt.Sprintf("file system %#x", magic)}
 }
 
-// mountKind returns the type of the mount that a path lies on, such as
-// fuse.sshfs, or "" if it is unknown.
+// mountKind returns the type of the mount of a path, such as fuse.sshfs, or "" if it is
+// unknown.
 func mountKind(path string) string {
 	var s syscall.Stat_t
 	if err := syscall.Stat(path, &s); err != nil {
@@ -96,11 +96,11 @@ func mountKind(path string) string {
 	return kindOfDevice(string(mounts), uint64(s.Dev))
 }
 
-// kindOfDevice reads lines such as
+// kindOfDevice finds the mount type of a device in lines such as
 //
 //	36 35 0:45 / /mnt rw,noatime shared:1 - fuse.sshfs ann@host:/ rw
 func kindOfDevice(mounts string, device uint64) string {
-	// The kernel splits both numbers of a device.
+	// The kernel splits the bits of both device numbers.
 	major := device>>8&0xFFF | device>>32&^0xFFF
 	minor := device&0xFF | device>>12&0xFFFFFF00
 	want := fmt.Sprintf("%d:%d", major, minor)
@@ -114,13 +114,12 @@ func kindOfDevice(mounts string, device uint64) string {
 	return ""
 }
 
-// RefuseFileSystem returns an error if commits to files in the directory may be
-// lost.
+// RefuseFileSystem returns an error if commits to files in the directory could be lost.
 func RefuseFileSystem(dir string) error {
 	fs, err := FileSystemOf(dir)
 	if err != nil || fs.Unsafe == "" {
 		return err
 	}
-	return fault.Errorf(fault.Invalid, "the data directory lies on %s, where a database is not safe: %s; "+
-		"choose a directory on a local disk, or set database.file_system = \"any\" if you know better", fs.Name, fs.Unsafe)
+	return fault.Errorf(fault.Invalid, "the data directory is on %s, which is unsafe for a database: %s; "+
+		"choose a directory on a local disk, or override this check with database.file_system = \"any\"", fs.Name, fs.Unsafe)
 }

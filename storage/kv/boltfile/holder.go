@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Process is a process of this machine.
+// Process is a process on this machine.
 type Process struct {
 	PID  int
 	Name string
@@ -22,8 +22,8 @@ func (p Process) String() string {
 	return fmt.Sprintf("%s (process %d)", p.Name, p.PID)
 }
 
-// Holder returns the process that has locked the database at path, and false
-// if there is none or the system does not say.
+// Holder returns the process that has locked the database at path, or false if there is
+// none or it cannot be determined.
 func Holder(path string) (Process, bool) {
 	info, err := os.Stat(path)
 	if err != nil {

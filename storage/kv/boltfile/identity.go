@@ -6,7 +6,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Meta is the bucket that describes the database.
+// Meta is the name of the bucket that describes the database.
 const Meta = "meta"
 
 const (
@@ -14,14 +14,14 @@ const (
 	metaLineage = "lineage"
 )
 
-// Identity distinguishes databases. All copies of a database share both names,
-// except that compaction, which restarts the commit numbers, renews the lineage.
+// Identity distinguishes databases. All copies of a database share both values, except
+// that compaction, which restarts the commit numbers, renews the lineage.
 type Identity struct {
 	ID      string
 	Lineage string
 }
 
-// IdentityOf returns the identity of a database, empty names if it has none.
+// IdentityOf returns the identity of a database, or empty values if it has none.
 func IdentityOf(tx *bolt.Tx) Identity {
 	meta := tx.Bucket([]byte(Meta))
 	if meta == nil {
@@ -39,7 +39,7 @@ func ReadIdentity(db *bolt.DB) (i Identity, err error) {
 	return i, err
 }
 
-// Identify gives a new database its identity.
+// Identify assigns a new database its identity.
 func Identify(tx *bolt.Tx) error {
 	if err := tx.Bucket([]byte(Meta)).Put([]byte(metaID), []byte(rand.Text())); err != nil {
 		return err
@@ -47,7 +47,7 @@ func Identify(tx *bolt.Tx) error {
 	return RenewLineage(tx)
 }
 
-// RenewLineage gives a database a new lineage.
+// RenewLineage assigns a database a new lineage.
 func RenewLineage(tx *bolt.Tx) error {
 	return tx.Bucket([]byte(Meta)).Put([]byte(metaLineage), []byte(rand.Text()))
 }

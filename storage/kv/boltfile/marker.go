@@ -11,14 +11,14 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// MarkerSuffix ends the name of the marker, the file beside a database that
-// repeats its ID. With it, a missing, empty or foreign database is an error and
-// not a fresh start.
+// MarkerSuffix is the suffix of the marker, a file next to a database that repeats its
+// ID. With a marker, a missing, empty or foreign database is an error rather than a fresh
+// start.
 const MarkerSuffix = ".initialised"
 
 const (
-	markerText = "The records of this data directory are in the database beside this file.\n" +
-		"While this file is here, a missing or empty database is refused, and so is\n" +
+	markerText = "The records of this data directory are in the database next to this file.\n" +
+		"While this file exists, the service rejects a missing or empty database, and\n" +
 		"any other than this one:\n"
 	markerLine = "database: "
 )
@@ -32,8 +32,8 @@ func Expect(path, id string) error {
 	})
 }
 
-// expectedID returns the ID that the database at path must have, "" if any
-// will do. It refuses a missing or empty file beside a marker.
+// expectedID returns the ID that the database at path must have, or "" if any is allowed.
+// It rejects a missing or empty database that has a marker.
 func expectedID(path string) (id string, err error) {
 	marker := filepath.Base(path) + MarkerSuffix
 	text, err := os.ReadFile(path + MarkerSuffix)
@@ -46,11 +46,11 @@ func expectedID(path string) (id string, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("the database is missing, but %s says that there was one; restore a backup, or remove that file to start afresh", marker)
+		return "", fmt.Errorf("the database is missing, although %s exists; restore a backup, or remove that file to start over", marker)
 	case err != nil:
 		return "", err
 	case info.Size() == 0:
-		return "", fmt.Errorf("the database is empty, but %s says that it was not; restore a backup, or remove both files to start afresh", marker)
+		return "", fmt.Errorf("the database is empty, although %s exists; restore a backup, or remove both files to start over", marker)
 	}
 	return markedID(string(text)), nil
 }
@@ -64,21 +64,21 @@ func markedID(text string) string {
 	return ""
 }
 
-// expectID refuses a database with another ID.
+// expectID rejects a database with a different ID.
 func expectID(db *bolt.DB, want string) error {
 	if want == "" {
 		return nil
 	}
 	have, err := ReadIdentity(db)
 	if err == nil && have.ID != want {
-		err = fmt.Errorf("the database is not the one that was here (it is %q, %s names %q); put that one back, or remove the file %[2]s to use this one",
+		err = fmt.Errorf("the database has been replaced by another one (it is %q, %s expects %q); restore the original, or remove the file %[2]s to use this one",
 			have.ID, filepath.Base(db.Path())+MarkerSuffix, want)
 	}
 	return err
 }
 
-// Confirm syncs the database and writes its marker. What was read so far may
-// come from the page cache of a process that crashed before its sync.
+// Confirm syncs the database and writes its marker. Data read so far might come from the
+// page cache of a process that crashed before its sync.
 func Confirm(db *bolt.DB) error {
 	if err := db.Sync(); err != nil {
 		return fmt.Errorf("sync: %w", err)

@@ -1,7 +1,6 @@
-// Package boltfile opens, copies and compacts the file of a bbolt database and
-// keeps the files beside it. It refuses files that are unsafe to write: locked,
-// damaged, truncated, replaced, or on a network file system. It knows no bucket
-// but meta.
+// Package boltfile opens, copies and compacts the file of a bbolt database and maintains
+// the files next to it. It rejects files that are unsafe to write: locked, damaged,
+// truncated, replaced, or on a network file system. The only bucket it uses is meta.
 package boltfile
 
 import (
@@ -23,19 +22,19 @@ import (
 const (
 	lockWait = 2 * time.Second
 
-	// mapSize is address space, not memory or disk. A file that outgrows its
-	// map has to wait for every reader, and every reader for that.
+	// mapSize is address space, not memory or disk. When a file outgrows its map, the
+	// remapping waits for all readers, and new readers wait for the remapping.
 	mapSize = int64(4) << 30
 )
 
 // Options are the limits of a database file.
 type Options struct {
-	MaxSize       int64 // in bytes, 0 is none
-	AnyFileSystem bool  // open the file even where commits may be lost
+	MaxSize       int64 // in bytes; 0 means no limit
+	AnyFileSystem bool  // open the file even where commits could be lost
 }
 
-// Open opens the database file at path for writing, or creates it. It refuses
-// unsafe file systems, damaged files and another database than was there before.
+// Open opens the database file at path for writing, or creates it. It rejects unsafe file
+// systems, damaged files and a database other than the previous one.
 func Open(path string, o Options) (*bolt.DB, error) {
 	if !o.AnyFileSystem {
 		if err := RefuseFileSystem(filepath.Dir(path)); err != nil {
@@ -54,8 +53,8 @@ func Open(path string, o Options) (*bolt.DB, error) {
 	return openExpected(path, id, options)
 }
 
-// OpenReadOnly opens an existing database file. Others may read it meanwhile;
-// Open waits for its lock.
+// OpenReadOnly opens an existing database file. Other processes can read it at the same
+// time; Open waits for its lock.
 func OpenReadOnly(path string) (*bolt.DB, error) {
 	id, err := expectedID(path)
 	if err != nil {
@@ -75,7 +74,7 @@ func openExpected(path, id string, o *bolt.Options) (*bolt.DB, error) {
 	db, err := openGuarded(path, o)
 	if errors.Is(err, berrors.ErrTimeout) {
 		holder, _ := Holder(path)
-		return nil, fault.Errorf(fault.Unavailable, "%s holds this data directory; stop it first, or choose another directory", holder)
+		return nil, fault.Errorf(fault.Unavailable, "%s is using this data directory; stop it first, or choose another directory", holder)
 	}
 	if err != nil {
 		return nil, err
@@ -86,8 +85,8 @@ func openExpected(path, id string, o *bolt.Options) (*bolt.DB, error) {
 	return db, nil
 }
 
-// openGuarded opens the file. On a damaged one bbolt may fail, panic or read
-// beyond the end; each is returned as an error.
+// openGuarded opens the file. On a damaged one bbolt can fail, panic or read past the
+// end; each is returned as an error.
 func openGuarded(path string, o *bolt.Options) (db *bolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	var file *os.File
@@ -119,8 +118,8 @@ func openGuarded(path string, o *bolt.Options) (db *bolt.DB, err error) {
 	return db, nil
 }
 
-// expectCurrent refuses a file that another process replaced, for example by
-// compaction, while this one waited for its lock: writes to it would be lost.
+// expectCurrent rejects a file that another process replaced, for example by compaction,
+// while this process waited for its lock: writes to it would be lost.
 func expectCurrent(file *os.File, path string) error {
 	current, err := os.Stat(path)
 	if err != nil {
@@ -132,8 +131,8 @@ func expectCurrent(file *os.File, path string) error {
 	return nil
 }
 
-// expectWhole refuses a truncated file: reading a missing page would kill the
-// process later.
+// expectWhole rejects a truncated file: reading a missing page would later crash the
+// process.
 func expectWhole(db *bolt.DB, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// A process may wait for the lock of a file that compaction replaces.
+// A process can be waiting for the lock of a file that compaction replaces.
 func TestReplacedFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	create := func() *os.File {

@@ -6,10 +6,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// CheckPages reads every page and reports each problem. It walks all entries
-// before it runs bbolt's own check, which would crash the process on parts of
-// the file that can't be read. bbolt's check ignores ctx. No process may write
-// to the database meanwhile.
+// CheckPages reads every page and reports each problem. It reads all entries before it
+// runs bbolt's own check, which would crash the process on unreadable parts of the file.
+// bbolt's check ignores ctx. No process must write to the database during the check.
 func CheckPages(ctx context.Context, db *bolt.DB, report func(problem error)) error {
 	unreadable := Guard(func() error {
 		return db.View(func(tx *bolt.Tx) error {
@@ -31,7 +30,7 @@ func CheckPages(ctx context.Context, db *bolt.DB, report func(problem error)) er
 	})
 }
 
-// walkBucket touches both ends of every key and value.
+// walkBucket reads both ends of every key and value.
 func walkBucket(ctx context.Context, b *bolt.Bucket) error {
 	touched := byte(0)
 	return b.ForEach(func(k, v []byte) error {

@@ -9,8 +9,8 @@ import (
 
 const temporarySuffix = ".tmp"
 
-// replace writes a file, whole or not at all. What a crash leaves behind,
-// RemoveLeftovers finds.
+// replace writes a file atomically. RemoveLeftovers deletes the temporary file after a
+// crash.
 func replace(path string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+temporarySuffix)
 	if err != nil {
@@ -26,7 +26,7 @@ func replace(path string, write func(*os.File) error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// SyncDir makes the names in a directory durable.
+// SyncDir makes the entries of a directory durable.
 func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -35,8 +35,8 @@ func SyncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// RemoveLeftovers removes the temporary files that crashed processes left
-// beside the database at path. The caller holds the database's lock.
+// RemoveLeftovers removes the temporary files of crashed processes next to the database
+// at path. The caller holds the database's lock.
 func RemoveLeftovers(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// CopyTo writes one consistent state of the database to path, whole or not at
-// all. Writers need not wait.
+// CopyTo atomically writes one consistent state of the database to path, without blocking
+// writers.
 func CopyTo(ctx context.Context, db *bolt.DB, path string) error {
 	return replace(path, func(f *os.File) error {
 		return db.View(func(tx *bolt.Tx) error {
@@ -20,9 +20,9 @@ func CopyTo(ctx context.Context, db *bolt.DB, path string) error {
 	})
 }
 
-// ReadThrough reads the file from end to end, so that a walk over all pages finds
-// them in memory: bbolt maps the file for random access, which reads from a disk
-// page by page. Unreadable pages are left for the walk to report.
+// ReadThrough reads the file sequentially, so that a walk over all pages finds them in
+// memory: bbolt maps the file for random access, which reads from the disk page by page.
+// Unreadable pages are left for the walk to report.
 func ReadThrough(ctx context.Context, db *bolt.DB) error {
 	f, err := os.Open(db.Path())
 	if err != nil {
@@ -33,7 +33,7 @@ func ReadThrough(ctx context.Context, db *bolt.DB) error {
 	return context.Cause(ctx)
 }
 
-// contextWriter fails once its context has ended.
+// contextWriter fails once its context is done.
 type contextWriter struct {
 	ctx context.Context
 	w   io.Writer
@@ -46,8 +46,8 @@ func (c *contextWriter) Write(p []byte) (int, error) {
 	return c.w.Write(p)
 }
 
-// Snapshot copies the database to a new temporary file beside it and returns
-// its path. The caller removes the file; after a crash RemoveLeftovers does.
+// Snapshot copies the database to a new temporary file next to it and returns its path.
+// The caller removes the file; after a crash RemoveLeftovers does.
 func Snapshot(ctx context.Context, db *bolt.DB) (path string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(db.Path()), filepath.Base(db.Path())+".snapshot.*"+temporarySuffix)
 	if err != nil {
@@ -58,7 +58,7 @@ func Snapshot(ctx context.Context, db *bolt.DB) (path string, err error) {
 		err = CopyTo(ctx, db, path)
 	}
 	if err != nil {
-		_ = os.Remove(path) // or RemoveLeftovers will
+		_ = os.Remove(path) // RemoveLeftovers deletes it otherwise
 		return "", err
 	}
 	return path, nil

@@ -1,5 +1,5 @@
-// Measures the application in a real browser: node e2e/bench.mjs BINARY [PART…]. It prints
-// lines of a table in Markdown.
+// Benchmarks the application in a real browser: node e2e/bench.mjs BINARY [PART…]. It prints a
+// Markdown table.
 import { availableParallelism, loadavg } from 'node:os'
 import { Browser, Server } from './harness.mjs'
 

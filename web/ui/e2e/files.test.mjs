@@ -1,5 +1,5 @@
-// Compares what the viewer reads of structures with what the service does. The test of
-// app/test/files leaves both in the folder KEPT.
+// Compares how the viewer and the service read structure files. The test of app/test/files leaves
+// the files and the counts of the service in the folder KEPT.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -7,7 +7,7 @@ import { Structure, StructureElement, StructureProperties } from 'molstar/lib/mo
 import { expect, test } from 'vitest'
 import { readModel } from '../src/lib/mol/read'
 
-/** What the viewer has of a file. Mol* takes amino acids for polymers that the service takes for ligands, so these count together. */
+/** The counts of the viewer for a file. Mol* counts some amino acids as polymers that the service counts as ligands, so both are counted together. */
 async function countsOf(data, name) {
   const plain = data[0] === 0x1f && data[1] === 0x8b ? gunzipSync(data) : data
   const trajectory = await readModel(plain, name.includes('.cif') ? 'cif' : 'pdb')

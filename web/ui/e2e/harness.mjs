@@ -1,6 +1,6 @@
-// A real server with a fresh data directory, a real browser, and what holds on every page:
-// no message on the console, no refusal by the CSP, no request to another origin, nothing
-// that axe finds, no sideways scroll.
+// A real server with a fresh data directory, a real browser, and checks for every page: no console
+// message, no CSP violation, no request to another origin, no axe violation, no horizontal
+// scrolling.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,9 +11,9 @@ import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
-const patience = 60_000 // milliseconds for what takes long on a busy machine
+const patience = 60_000 // timeout in milliseconds, for busy machines
 
-/** A port that is free now. */
+/** A free port. */
 export async function freePort() {
   const s = createServer().listen(0, '127.0.0.1')
   await once(s, 'listening')
@@ -58,12 +58,12 @@ export class Server {
     return execFileSync(this.binary, [...args, '--data', this.data], { cwd: this.dir, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
   }
 
-  /** Makes an API key. */
+  /** Creates an API key. */
   key(organization, email, role = 'member') {
     return this.molrun('key', 'create', '--organization', organization, '--email', email, '--role', role)
   }
 
-  /** Sends a request with a key, and returns the JSON of its answer. */
+  /** Sends a request with a key and returns the JSON of the response. */
   async api(key, method, path, body) {
     const answer = await fetch(`${this.url}/${path}`, { method, headers: { 'x-api-key': key, 'content-type': 'application/json' }, body: body && JSON.stringify(body) })
     const text = await answer.text()
@@ -106,7 +106,7 @@ export class Browser {
     return this.browser.close()
   }
 
-  /** A person with a profile of their own, at a server. */
+  /** A user of a server, with a browser profile of their own. */
   async person(server, { width = 1280, height = 800 } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height }, reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'Europe/Berlin', acceptDownloads: true })
     context.setDefaultTimeout(patience)
@@ -120,8 +120,8 @@ export class Person {
   constructor(browser, server, context, page) {
     Object.assign(this, { browser, server, context, page })
     this.trouble = []
-    // Patterns of messages that a walk causes on purpose, and of the driver that draws
-    // without a graphics card.
+    // Patterns of messages that a walk causes on purpose, and of the software renderer's
+    // driver.
     this.expected = [/GL Driver Message/]
   }
 
@@ -132,7 +132,7 @@ export class Person {
     this.page.on('request', (r) => /^(data|blob):/.test(r.url()) || r.url().startsWith(this.server.url + '/') || tell('left the server: ' + r.url()))
   }
 
-  /** Says that messages like this are caused on purpose. */
+  /** Allows messages that match a pattern. */
   expect(pattern) {
     this.expected.push(pattern)
   }
@@ -142,14 +142,14 @@ export class Person {
   }
 
   async signIn(key) {
-    this.expect(/status of 401/) // of asking who is signed in
+    this.expect(/status of 401/) // from the check whether a user is signed in
     await this.open('jobs')
     await this.page.getByLabel('API key').fill(key)
     await this.page.getByRole('button', { name: 'Sign in' }).click()
     await this.page.getByRole('heading', { name: 'Jobs' }).waitFor()
   }
 
-  /** Drops a file on something. */
+  /** Drops a file on an element. */
   async drop(selector, name, text) {
     const dataTransfer = await this.page.evaluateHandle(([name, text]) => {
       const d = new DataTransfer()
@@ -160,7 +160,7 @@ export class Person {
     await this.page.dispatchEvent(selector, 'drop', { dataTransfer })
   }
 
-  /** Looks at a page in both themes, and keeps pictures if they are asked for. */
+  /** Checks a page in both themes, and takes screenshots if requested. */
   async look(name, { axe: rules = true } = {}) {
     for (const colorScheme of ['light', 'dark']) {
       await this.page.emulateMedia({ colorScheme })
@@ -179,7 +179,7 @@ export class Person {
     this.fine(name)
   }
 
-  /** Nothing went wrong so far. */
+  /** Fails if there were unexpected messages. */
   fine(when) {
     assert.deepEqual(this.trouble, [], when)
   }

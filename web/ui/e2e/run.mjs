@@ -1,6 +1,6 @@
 // Walks through the application in a real browser: node e2e/run.mjs BINARY [WALK…]. With
-// SHOTS=FOLDER, it keeps a picture of each page that it looks at. Walks that take long are
-// left out without LONG=1, unless they are named; so are those whose programs are missing.
+// SHOTS=FOLDER, it saves a screenshot of each page that it checks. Long walks are skipped without
+// LONG=1 unless named; walks whose programs are missing are always skipped.
 import { accessSync, constants, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { Browser, Server } from './harness.mjs'
@@ -21,7 +21,7 @@ const there = (program) => process.env.PATH.split(delimiter).some((folder) => {
   }
 })
 
-/** Why a walk is left out. */
+/** Why a walk is skipped, or "". */
 function left(name, { needs = [], long = false }) {
   const missing = needs.filter((p) => !there(p))
   if (missing.length > 0) return `${missing.join(', ')} is not installed`

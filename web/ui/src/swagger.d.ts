@@ -1,4 +1,4 @@
-// What this application uses of Swagger UI, whose script puts itself into the window.
+// The part of Swagger UI that this application uses. Its script adds itself to window.
 type SwaggerElement = unknown
 type SwaggerComponent = (props: { getComponent: (name: string, container?: boolean) => SwaggerElement }) => SwaggerElement
 type SwaggerPlugin = (system: { React: { createElement: (type: SwaggerElement, props: object, ...children: SwaggerElement[]) => SwaggerElement } }) => { components: Record<string, SwaggerComponent> }

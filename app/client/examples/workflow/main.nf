@@ -1,9 +1,9 @@
-// Disordered proteins: molrun computes, Nextflow keeps the order.
+// Disordered proteins: molrun runs the jobs, Nextflow orders them.
 //
 //   nextflow run main.nf     results/summary.csv for proteins/*.fasta
 //
-// A process submits a job and waits for it, which takes no core: executor.queueSize says
-// how many jobs are submitted at a time, and the service how many of them run.
+// A process submits a job and waits for it, which needs no core: executor.queueSize limits
+// how many jobs are submitted at a time; the service decides how many of them run.
 
 params.steps = 200000
 
@@ -19,8 +19,8 @@ process simulate {
     output:
     tuple val(protein.baseName), path('simulated')
 
-    // The name is the same whenever the same is asked for, so that a workflow that was
-    // stopped finds the jobs it has submitted, and another when the input has changed.
+    // The name depends only on the input and the settings, so a restarted workflow finds
+    // the jobs it has submitted, and a changed input gets a new job.
     script:
     """
     digest=\$( (cat ${protein}; echo ${params.steps}) | sha256sum | cut -c 1-8)

@@ -1,4 +1,4 @@
-"""The same for asyncio: every method of a client and of its jobs is a coroutine."""
+"""The asyncio client: every method of a client and of its jobs is a coroutine."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ._tables import Series, Table
 
 T = TypeVar("T")
 
-# How many requests are under way at a time. Each takes a thread.
+# Maximum number of concurrent requests, each in its own thread.
 _THREADS = 128
 
 
 class AsyncClient:
-    """Client for asyncio. Its arguments are those of Client, and so are those of its methods.
+    """Client for asyncio. Its arguments and methods are those of Client.
 
-    Requests run in threads of its own, so that it needs nothing beyond the standard library. Use it
-    as `async with AsyncClient() as lab:`, or close it.
+    Requests run in threads, so only the standard library is needed. Use it as
+    `async with AsyncClient() as lab:`, or close it.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -37,7 +37,7 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes connections, and ends the threads."""
+        """Closes connections and ends the threads."""
         self.sync.close()
         self._pool.shutdown(wait=False)
 
@@ -95,7 +95,7 @@ class AsyncClient:
 
 
 class AsyncJob:
-    """Job for asyncio. sync is the job itself, whose record, name and status can be read at any time."""
+    """Job for asyncio. sync is the underlying Job, whose record, name and status can be read at any time."""
 
     def __init__(self, client: AsyncClient, job: _jobs.Job) -> None:
         self._client, self.sync = client, job
@@ -137,7 +137,7 @@ class AsyncJob:
             async for e in self._client._each(self.sync._follow(logs, stop)):
                 yield e
         finally:
-            stop.stop()  # a thread may wait for the next event
+            stop.stop()  # a thread might be waiting for the next event
 
     async def log(self) -> str:
         return await self._client._run(self.sync.log)

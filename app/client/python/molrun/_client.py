@@ -1,4 +1,4 @@
-"""The service."""
+"""The client of a service."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from ._http import Transport, path
 from ._jobs import Batch, Job
 from ._profile import find
 
-# How many files are sent at a time.
+# Maximum number of concurrent uploads.
 _AT_ONCE = 4
 
-# What settings may name instead of a local file.
+# References that file settings accept besides local paths.
 _REFERENCE = re.compile(r"(job:|sha256:)|[0-9A-HJKMNP-TV-Z]{26}$")
 
 
 class Client:
-    """A service and who talks to it. Threads may share it.
+    """A client of a service. It is thread-safe.
 
-    Without arguments it uses what the command line uses: MOLRUN_SERVER and MOLRUN_KEY, or else
-    the profile that `molrun login` has kept, or that MOLRUN_PROFILE names.
+    Without arguments, it uses the same settings as the command line: MOLRUN_SERVER and
+    MOLRUN_KEY, or otherwise the profile saved by `molrun login` or named by MOLRUN_PROFILE.
 
     Args:
         server: address, such as http://lab.example:8080.
-        key: API key; white space around it does not count.
+        key: API key; surrounding whitespace is ignored.
         profile: name of a profile of the command line.
-        trust: PEM file of the certificate that the service shows, where no authority vouches for it.
-        timeout: the longest silence of a connection, in seconds.
+        trust: PEM file with the certificate of the service, if no certificate authority has signed it.
+        timeout: how long a connection can be idle, in seconds.
 
     Raises:
-        ConfigError: if no service or no key is known, or the key can't be one.
+        ConfigError: if no service or key is configured, or the key is malformed.
     """
 
     def __init__(
@@ -74,19 +74,19 @@ class Client:
         return f"<Client of {self.server}>"
 
     def whoami(self) -> Dict[str, Any]:
-        """Returns who the key belongs to and what it may do."""
+        """Returns the owner and the rights of the key."""
         return dict(self._t.call("GET", "/session"))
 
     # Algorithms
 
     def algorithms(self, search: str = "") -> List[Dict[str, Any]]:
-        """Returns what the service can run, as GET /algorithms says; with search, those with all of its words."""
+        """Returns the algorithms of the service, as in GET /algorithms; with search, those that match all its words."""
         words = search.lower().split()
         listed: List[Dict[str, Any]] = self._t.call("GET", "/algorithms")["algorithms"]
         return [a for a in listed if all(w in _words(a) for w in words)]
 
     def algorithm(self, type: str, version: Optional[str] = None) -> Dict[str, Any]:
-        """Returns an algorithm: its settings, example, views and figures, as GET /algorithms/{type} says."""
+        """Returns an algorithm: its settings, example, views and metrics, as in GET /algorithms/{type}."""
         return dict(self._t.call("GET", path("algorithms", type), {"version": version}))
 
     # Jobs
@@ -107,24 +107,24 @@ class Client:
         max_runtime: Optional[float] = None,
         **more: Any,
     ) -> Job:
-        """Queues a job, or returns the one that the same submission of this name has made before.
+        """Submits a job, or returns the existing job if the same submission was made before under this name.
 
-        Settings are given by name, or in settings where a name is one of the arguments. A setting that
-        is a file takes a path, a File, or a reference such as job:NAME/PATH; files are sent only if
+        Give settings by name, or in settings if a name clashes with an argument. A file setting
+        takes a path, a File, or a reference such as job:NAME/PATH; files are uploaded only if
         the service does not have them.
 
         Args:
             type: the algorithm.
-            name: of the job; without it, the type and a few letters.
-            after: jobs that have to be COMPLETED first; with after_any they need only have ended.
-            tags: by which the job can be found.
-            notify: who is told of the end: https://… or mailto:…
-            priority: -10 to 10; only admins may ask for more than 0.
-            max_runtime: seconds after which the job is stopped.
+            name: name of the job; defaults to the type and a random suffix.
+            after: jobs that must be COMPLETED first; with after_any, they only have to finish, even if they fail.
+            tags: key-value pairs for finding the job.
+            notify: addresses to notify when the job finishes: https://… or mailto:…
+            priority: -10 to 10; only admins can set it above 0.
+            max_runtime: maximum run time in seconds, after which the job is stopped.
 
         Raises:
-            Invalid: if the service does not take it; faults has every mistake.
-            Conflict: if there is another job of this name.
+            Invalid: if the submission is invalid; faults lists every error.
+            Conflict: if a different job with this name exists.
         """
         body = self._submission(type, {**(settings or {}), **more}, version, after, after_any, tags, note, notify, priority, max_runtime)
         body["jobName"] = name or _some_name(type)
@@ -149,14 +149,14 @@ class Client:
         max_runtime: Optional[float] = None,
         **more: Any,
     ) -> Batch:
-        """Queues many jobs of one algorithm, all or none.
+        """Submits many jobs of one algorithm, all or none.
 
         Args:
-            each: the settings that differ: their values, equally many of each. Row i has value i.
-            rows: instead of each, the settings of every row that differ.
-            names: of the rows; without them, the batch's name and a number.
+            each: for each setting that differs, its values, the same number for all. Job i gets value i.
+            rows: instead of each, the settings of every job that differ.
+            names: names of the jobs; default to the batch's name and a number.
 
-        The other arguments are those of submit, and hold for every row.
+        The other arguments are those of submit and apply to every job.
         """
         table = _rows(each, rows)
         common = {**(settings or {}), **more}
@@ -170,7 +170,7 @@ class Client:
         return Batch(self, self._t.call("POST", "/submit-batch", body=whole))
 
     def estimate(self, type: str, settings: Optional[Mapping[str, Any]] = None, *, version: Optional[str] = None, **more: Any) -> Dict[str, Any]:
-        """Returns how a submission would fare, as POST /estimate says: whether it can run here, what it
+        """Returns an estimate for a submission, as in POST /estimate: whether it can run here, what it
         needs, and when it is expected to start and end. Nothing is queued."""
         body = self._submission(type, {**(settings or {}), **more}, version)
         body["jobName"] = _some_name(type)
@@ -180,12 +180,12 @@ class Client:
         """Returns a job or batch.
 
         Raises:
-            NotFound: if there is none of this name.
+            NotFound: if there is none with this name.
         """
         return self._job(self._t.call("GET", path("jobs", name)))
 
     def jobs(self, **filters: Any) -> Iterator[Job]:
-        """Yields jobs, the newest first. The filters are the parameters of GET /jobs: status, algorithm,
+        """Yields jobs, newest first. The filters are the parameters of GET /jobs: status, algorithm,
         batch, tag, search, since, until, organization, jobEmail."""
         for page in self._pages("/jobs", {"limit": 100, **filters}):
             for record in page["jobs"]:
@@ -197,12 +197,12 @@ class Client:
     # Files
 
     def upload(self, file: Union[PathLike, bytes, BinaryIO], name: Optional[str] = None, folder: Optional[str] = None) -> File:
-        """Uploads a file unless the service has its bytes.
+        """Uploads a file unless the service already has its bytes.
 
         Args:
-            file: a path, or the content. A stream has to be seekable.
-            name: its name; required for a content.
-            folder: where the service lists it, inputs by default.
+            file: a path, or the content as bytes or a seekable stream.
+            name: its name; required if file is the content.
+            folder: the folder in which the service lists it, by default inputs.
         """
         if isinstance(file, bytes):
             file = io.BytesIO(file)
@@ -214,13 +214,13 @@ class Client:
             return _files.upload(self._t, f, name or pathlib.Path(file).name, folder)
 
     def upload_all(self, files: Union[str, Iterable[PathLike]], folder: Optional[str] = None) -> List[File]:
-        """Uploads files, several at a time, and returns them in their order.
+        """Uploads files concurrently and returns them in the same order.
 
         Args:
-            files: paths, or a pattern such as ligands/*.sdf, whose files come by name.
+            files: paths, or a pattern such as ligands/*.sdf, whose files are sorted by name.
 
         Raises:
-            FileNotFoundError: if the pattern has no files.
+            FileNotFoundError: if no file matches the pattern.
         """
         if isinstance(files, str):
             paths: List[PathLike] = list(sorted(glob.glob(files, recursive=True)))
@@ -232,15 +232,15 @@ class Client:
             return list(pool.map(lambda p: self.upload(p, folder=folder), paths))
 
     def files(self, folder: Optional[str] = None, organization: bool = False) -> Iterator[Dict[str, Any]]:
-        """Yields uploads, the newest first, as GET /files says."""
+        """Yields uploads, newest first, as in GET /files."""
         for page in self._pages("/files", {"folder": folder, "organization": organization or None, "limit": 100}):
             yield from page["files"]
 
     def delete_file(self, file: Union[str, File]) -> None:
-        """Deletes an upload. Jobs that were submitted with it keep its bytes."""
+        """Deletes an upload. Jobs submitted with it keep its bytes."""
         self._t.call("DELETE", path("files", file if isinstance(file, str) else file.id))
 
-    # What submissions have in common
+    # Shared parts of submissions
 
     def _submission(
         self,
@@ -278,7 +278,7 @@ class Client:
         return [p["name"] for p in self._algorithms[known]["parameters"] if p.get("file")]
 
     def _plain(self, settings: Mapping[str, Any], files: Sequence[str], sent: Mapping[str, File] = {}) -> Dict[str, Any]:
-        """Returns settings as JSON takes them, with references to files, which are uploaded unless they were sent."""
+        """Returns JSON-serializable settings in which files are references. Uploads files that were not sent."""
         plain = {}
         for name, value in settings.items():
             known = sent.get(os.fspath(value)) if name in files and isinstance(value, (str, os.PathLike)) else None
@@ -299,7 +299,7 @@ class Client:
         return value
 
     def _send_local(self, values: Iterable[Any]) -> Dict[str, File]:
-        """Uploads the local files among the values, several at a time, and returns them by path."""
+        """Uploads the local files among the values concurrently and returns them by path."""
         local = sorted({os.fspath(v) for v in values if isinstance(v, os.PathLike) or isinstance(v, str) and _is_local(v)})
         return dict(zip(local, self.upload_all(local)))
 
@@ -321,7 +321,7 @@ def _rows(each: Optional[Mapping[str, Iterable[Any]]], rows: Optional[Iterable[M
     columns = {name: list(values) for name, values in (each or {}).items()}
     lengths = {len(v) for v in columns.values()}
     if len(lengths) != 1:
-        raise ValueError("each: give equally many values of every setting; there are " + ", ".join(f"{len(v)} of {k}" for k, v in columns.items()))
+        raise ValueError("each: give the same number of values for every setting, not " + ", ".join(f"{len(v)} of {k}" for k, v in columns.items()))
     return [dict(zip(columns, values)) for values in zip(*columns.values())]
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions that tell it."""
+"""Exceptions."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 
 class Error(Exception):
-    """Anything that this package reports."""
+    """Base class of all exceptions of this package."""
 
 
 class ConfigError(Error):
-    """It is not known which service to use, or with which key."""
+    """No service or no key is configured, or a profile is unusable."""
 
 
 class ConnectionFailed(Error):
-    """The service does not answer, or the connection broke and could not be resumed."""
+    """The service does not respond, or the connection broke and could not be resumed."""
 
 
 class WaitTimeout(Error, TimeoutError):
-    """The time of a wait is over. The job goes on."""
+    """The timeout of a wait has elapsed. The job continues."""
 
 
 class Fault(NamedTuple):
-    """One mistake in a request."""
+    """An error in a request."""
 
-    loc: Tuple[Union[str, int], ...]  # where, such as ("body", "settings", "steps")
+    loc: Tuple[Union[str, int], ...]  # location, such as ("body", "settings", "steps")
     msg: str
     type: str
 
@@ -32,13 +32,13 @@ class Fault(NamedTuple):
         place = ""
         for part in self.loc:
             if self.msg.startswith((f"line {part}:", f"line {part}, column ")):
-                break  # the message names the line and column of a table
+                break  # the message already gives the line and column of a table
             place += f"[{part}]" if isinstance(part, int) else f".{part}"
         return f"{place.lstrip('.')}: {self.msg}"
 
 
 class ServiceError(Error):
-    """The service has refused a request, or failed."""
+    """The service rejected a request, or failed."""
 
     def __init__(
         self,
@@ -50,28 +50,28 @@ class ServiceError(Error):
         retry_after: Optional[float] = None,
     ) -> None:
         super().__init__("\n".join(map(str, faults)) or message)
-        self.status = status  # of HTTP
+        self.status = status  # HTTP status
         self.code = code  # such as JOB_ALREADY_EXISTS; INVALID if there are faults
         self.message = message
-        self.faults = faults  # every mistake of an invalid request
-        self.request_id = request_id  # of the request in the service's log
-        self.retry_after = retry_after  # seconds after which to try again, if the service says so
+        self.faults = faults  # all errors of an invalid request
+        self.request_id = request_id  # identifies the request in the service's log
+        self.retry_after = retry_after  # seconds to wait before retrying, if the service says so
 
 
 class AuthenticationFailed(ServiceError):
-    """The service does not know the API key."""
+    """The service does not accept the API key."""
 
 
 class Forbidden(ServiceError):
-    """The key may not do this."""
+    """The key does not have the right to do this."""
 
 
 class QuotaExceeded(Forbidden):
-    """The user or the organization would have more than it may."""
+    """The request exceeds a quota of the user or the organization."""
 
 
 class NotFound(ServiceError):
-    """There is no such thing, or it belongs to another organization."""
+    """It does not exist, or it belongs to another organization."""
 
 
 class Conflict(ServiceError):
@@ -79,34 +79,34 @@ class Conflict(ServiceError):
 
 
 class Invalid(ServiceError):
-    """The request has mistakes, all of them in faults."""
+    """The request is invalid; faults lists all errors."""
 
 
 class RateLimited(ServiceError):
-    """Too many requests; retry_after says when to try again."""
+    """Too many requests; retry after retry_after seconds."""
 
 
 class Unavailable(ServiceError):
-    """The service cannot do it now, or has failed."""
+    """The service is temporarily unable to handle the request, or has failed."""
 
 
 class JobFailed(Error):
-    """A job that was waited for has failed."""
+    """A job failed while it was waited for."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         failure = record.get("failure") or {}
         self.job_name: str = record.get("jobName", "")
         self.code: str = failure.get("code", "")  # such as EXIT_STATUS
         self.message: str = failure.get("message", "")
-        self.log_tail: str = failure.get("logTail", "")  # the end of what the program printed
-        text = f"job {self.job_name} has failed: {self.message or self.code or 'see its log'}"
+        self.log_tail: str = failure.get("logTail", "")  # the last lines of the log
+        text = f"job {self.job_name} failed: {self.message or self.code or 'see its log'}"
         super().__init__(text + (f"\n{self.log_tail}" if self.log_tail else ""))
 
 
 def service_error(status: int, body: Any, headers: Mapping[str, str]) -> ServiceError:
-    """Returns the exception for an answer that is no success.
+    """Returns the exception for an error response.
 
-    body is the decoded JSON, or None if it was none; headers have lower-case names.
+    body is the decoded JSON, or None if it is not JSON; header names are lower-case.
     """
     code, message, faults = "", "", []  # type: str, str, List[Fault]
     if isinstance(body, dict):
@@ -121,7 +121,7 @@ def service_error(status: int, body: Any, headers: Mapping[str, str]) -> Service
     if faults:
         code, message = code or "INVALID", message or faults[0].msg
     if not message:
-        message = f"the server answered with status {status}; it may not be a molrun service"
+        message = f"the server responded with status {status}; it might not be a molrun service"
     kinds = {401: AuthenticationFailed, 403: Forbidden, 404: NotFound, 409: Conflict, 422: Invalid, 429: RateLimited}
     kind = QuotaExceeded if code == "QUOTA_EXCEEDED" else kinds.get(status, Unavailable if status >= 500 else ServiceError)
     try:

@@ -1,4 +1,4 @@
-"""How the figures of a result are shown, as its algorithm says."""
+"""Formatting of metrics, as defined by the algorithm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def figures(results: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> List[Tuple[str, str]]:
-    """Returns titles and values, in the order of the algorithm; errors stand beside their values."""
+    """Returns titles and values in the order of the algorithm, with errors next to their values."""
     known: Dict[str, Mapping[str, Any]] = {m["name"]: m for m in metrics}
     names = [n for n in known if n in results] + [n for n in results if n not in known]
     shown = []
@@ -44,7 +44,7 @@ def _positive(v: Any) -> bool:
 
 
 def measured(v: float, error: Optional[float] = None, digits: Optional[int] = None) -> str:
-    """Returns a value with as many digits as its error tells, or else so many behind the point, or as many as tell something."""
+    """Returns a value with the digits that its error justifies, or otherwise with the given number of decimals or up to five significant digits."""
     if error:
         return _within(v, error)
     if digits is not None:
@@ -60,7 +60,7 @@ def measured(v: float, error: Optional[float] = None, digits: Optional[int] = No
 
 
 def _within(v: float, error: float) -> str:
-    """An error of 100 to 354 in its first three digits has two of them, another one."""
+    """Rounds the error to two digits if its first three are 100 to 354, otherwise to one, and the value to the same place."""
     power = math.floor(math.log10(max(abs(v), error)))
     if power < -3 or power >= 6:
         return f"({_within(v / 10**power, error / 10**power)})×10{str(power).translate(_SUPERSCRIPT)}"
@@ -72,7 +72,7 @@ def _within(v: float, error: float) -> str:
 
 
 def _fixed(v: float, digits: int) -> str:
-    """Parts thousands of numbers of five digits and more; 0 has no sign."""
+    """Separates thousands in numbers of five or more digits; 0 has no sign."""
     text = f"{v:.{digits}f}"
     if not text.strip("-0."):
         return text.lstrip("-")

@@ -1,4 +1,4 @@
-"""Uploads and downloads that go on where they stopped."""
+"""Resumable uploads and downloads."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _BLOCK = 1 << 20
 
 
 class File(NamedTuple):
-    """An uploaded file. As a setting it stands for its bytes, under its name."""
+    """An uploaded file. As a setting, it refers to its bytes under its name."""
 
     id: str
     name: str
     folder: str
     size: int  # bytes
     sha256: str  # hexadecimal
-    sent: bool = True  # False if the service had its bytes already
+    sent: bool = True  # False if the service already had its bytes
 
     @property
     def reference(self) -> str:
-        """How settings name the file: the same bytes and name always give the same settings."""
+        """The reference for settings: the same bytes and name always give the same reference."""
         return f"sha256:{self.sha256}/{unicodedata.normalize('NFC', self.name)}"
 
 
 class _Part(io.RawIOBase):
-    """The rest of a file, for a request."""
+    """The rest of a file, as a request body."""
 
     def __init__(self, f: BinaryIO, left: int, tell: Callable[[int], None]) -> None:
         self._f, self._left, self._tell = f, left, tell
@@ -54,7 +54,7 @@ class _Part(io.RawIOBase):
 
 
 def digest(f: BinaryIO) -> str:
-    """Returns the SHA-256 digest of a file from its beginning, hexadecimal."""
+    """Returns the SHA-256 digest of the whole file, in hexadecimal."""
     f.seek(0)
     h = hashlib.sha256()
     for block in iter(lambda: f.read(_BLOCK), b""):
@@ -63,8 +63,8 @@ def digest(f: BinaryIO) -> str:
 
 
 def upload(t: Transport, f: BinaryIO, name: str, folder: Optional[str]) -> File:
-    """Uploads a file unless the service has the same bytes of this user. It goes on where it
-    stopped when the connection breaks or the service restarts."""
+    """Uploads a file unless the user has already uploaded the same bytes. The upload resumes
+    if the connection breaks or the service restarts."""
     sha256 = digest(f)
     size = f.seek(0, os.SEEK_END)
     made: Dict[str, Any] = patiently(lambda: dict(t.call("PUT", path("upload", name), {"folder": folder, "sha256": sha256})))
@@ -74,7 +74,7 @@ def upload(t: Transport, f: BinaryIO, name: str, folder: Optional[str]) -> File:
     _send(t, made, f, size, sha256)
     done: Dict[str, Any] = patiently(lambda: dict(t.call("POST", path("upload", file.id, "complete"), body={"size": size})))
     if done["sha256"] != sha256:
-        raise Error(f"{name} changed while it was sent; send it again")
+        raise Error(f"{name} changed during the upload; upload it again")
     return file
 
 
@@ -114,7 +114,7 @@ def _send(t: Transport, made: Dict[str, Any], f: BinaryIO, size: int, sha256: st
 
 
 def _offset(t: Transport, url: str) -> Optional[int]:
-    """Returns how many bytes are there, None if all are."""
+    """Returns the number of bytes received, or None if the upload is complete."""
     with t.send("HEAD", url) as answer:
         if answer.headers.get("upload-complete") == "?1":
             return None
@@ -122,8 +122,8 @@ def _offset(t: Transport, url: str) -> Optional[int]:
 
 
 def download(t: Transport, link: Callable[[], Dict[str, Any]], target: pathlib.Path) -> pathlib.Path:
-    """Writes what a link names to a file, which appears when it is whole. A download that
-    broke goes on, also one of an earlier call. link returns new links of the same file."""
+    """Downloads a link to a file, which appears once it is complete. Interrupted downloads
+    resume, including those of earlier calls. link returns new links to the same file."""
     part = target.with_name(target.name + ".part")
     note = target.with_name(target.name + ".part.etag")
     stuck = 0
@@ -161,16 +161,16 @@ def _fetch(t: Transport, made: Dict[str, Any], part: pathlib.Path, note: pathlib
             f.write(block)
             have += len(block)
         if have != size:
-            raise ConnectionFailed(f"{have} bytes came of {size}")
+            raise ConnectionFailed(f"received {have} of {size} bytes")
         f.flush()
         os.fsync(f.fileno())
 
 
 def unpack(archive: pathlib.Path, folder: pathlib.Path) -> List[pathlib.Path]:
-    """Writes the files of an archive below a folder, each of them whole or not at all.
+    """Unpacks an archive into a folder, writing each file atomically.
 
     Raises:
-        Error: if a name in it leads out of the folder.
+        Error: if a name in the archive leads out of the folder.
     """
     written = []
     with zipfile.ZipFile(archive) as z:
@@ -188,14 +188,14 @@ def unpack(archive: pathlib.Path, folder: pathlib.Path) -> List[pathlib.Path]:
 
 
 def inside(folder: pathlib.Path, name: str) -> pathlib.Path:
-    """Returns the file of a result below a folder.
+    """Returns the path of a result's file in a folder.
 
     Raises:
-        Error: if its name would lead out of it, or through a link that lies there.
+        Error: if its name leads out of the folder or through a symbolic link in it.
     """
     parts = name.split("/")
     if not name or any(p in ("", ".", "..") or "\0" in p or "\\" in p or os.path.splitdrive(p)[0] for p in parts):
-        raise Error(f"{name!r} is no name of a file below a folder")
+        raise Error(f"{name!r} is not a valid path inside a folder")
     at = folder
     for p in parts:
         at = at / p
@@ -205,7 +205,7 @@ def inside(folder: pathlib.Path, name: str) -> pathlib.Path:
 
 
 class replaced:
-    """A file that takes its place when it was written without an error."""
+    """Writes a temporary file and moves it to target if there was no error."""
 
     def __init__(self, target: pathlib.Path) -> None:
         self._target = target
@@ -229,7 +229,7 @@ def read(t: Transport, job: str, name: str, most: int) -> bytes:
 
     Raises:
         NotFound: if there is none.
-        Error: if it has more than most bytes.
+        Error: if it is larger than most bytes.
     """
 
     def once() -> bytes:
@@ -239,7 +239,7 @@ def read(t: Transport, job: str, name: str, most: int) -> bytes:
             except BROKEN as e:
                 raise ConnectionFailed(f"read {name}: {e}") from e
             if len(content) > most:
-                raise Error(f"{name} has more than {most} bytes; download it")
+                raise Error(f"{name} is larger than {most} bytes; download it instead")
             if "x-incomplete" not in answer.headers and len(content) != int(answer.headers.get("content-length", len(content))):
                 raise ConnectionFailed(f"read {name}: the connection broke")
             return content

@@ -1,4 +1,4 @@
-"""How jobs and series look in a notebook: HTML without scripts, whose texts are escaped."""
+"""Jobs and series in a notebook: HTML without scripts, in which all text is escaped."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _GLYPHS = {"QUEUED": ("◌", "#9a6700"), "RUNNING": ("▶", "#0969da"), "COMPLET
 _COLOURS = ("#0969da", "#cf222e", "#1a7f37", "#8250df")
 _PICTURES = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
-# What a cell shows at most.
+# Limits of a cell.
 _MAX_PLOTS, _MAX_PICTURES = 3, 2
 _MAX_PICTURE, _MAX_STRUCTURE = 512 << 10, 4 << 20  # bytes
 
 
 def card(job: "Job") -> str:
-    """Returns a job: its state, and when it has completed its figures, plots and structure."""
+    """Returns a job as HTML: its state, and once completed, its metrics, plots and structure."""
     r = job.record
     glyph, colour = _GLYPHS.get(job.status, ("", "#57606a"))
     head = (
@@ -53,7 +53,7 @@ def _about(r: Dict[str, Any]) -> str:
         return f'<p><progress value="{float(p["fraction"])}"></progress> {float(p["fraction"]):.0%} {_e(p.get("text", ""))}</p>'
     q = r.get("queue") or {}
     if r.get("status") == "QUEUED" and q.get("position"):
-        return f"<p>place {int(q['position'])} of {int(q.get('of', 0))}; {_e(r.get('statusReason') or '')}</p>"
+        return f"<p>position {int(q['position'])} of {int(q.get('of', 0))}; {_e(r.get('statusReason') or '')}</p>"
     return ""
 
 
@@ -88,7 +88,7 @@ def _picture(job: "Job", name: str, title: str) -> str:
     if kind is None:
         return ""
     data = base64.b64encode(job.result().read(name, _MAX_PICTURE)).decode()
-    # Scripts in an SVG image do not run. Pictures are made for paper, notebooks may be dark.
+    # Scripts in an SVG image do not run. Images expect a light background, but notebooks can be dark.
     return f'<img style="max-width:360px;background:#fff" alt="{_e(title)}" src="data:{kind};base64,{data}">'
 
 
@@ -101,7 +101,7 @@ def _structure(job: "Job", file: Dict[str, Any], title: str) -> str:
 
 
 def backbone(pdb: str) -> str:
-    """Returns a drawing of the backbones of a structure's first model, seen along its shortest axis."""
+    """Draws the backbones of a structure's first model, viewed along its shortest axis."""
     chains: Dict[str, List[Tuple[float, float, float]]] = {}
     for line in pdb.splitlines():
         if line.startswith("ENDMDL"):
@@ -128,7 +128,7 @@ def backbone(pdb: str) -> str:
 
 
 def _svg(width: float, height: float, label: str) -> str:
-    """Begins a drawing in the colour of the text around it, which is light in a dark notebook."""
+    """Starts a drawing in the color of the surrounding text, which is light in a dark notebook."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{_e(label)}" '
         'fill="currentColor" font-family="sans-serif" font-size="11">'
@@ -191,7 +191,7 @@ def _label(name: str, unit: str) -> str:
 
 
 def frame(url: str, height: int) -> str:
-    """Returns a page of the service within a notebook, which can reach nothing around it."""
+    """Returns a page of the service in a sandboxed frame for a notebook."""
     return f'<iframe src="{_e(url)}" width="100%" height="{int(height)}" style="border:0" sandbox="allow-scripts allow-same-origin allow-popups allow-downloads" title="structure"></iframe>'
 
 

@@ -1,4 +1,4 @@
-"""Requests over connections that are kept open, with the standard library alone."""
+"""Requests over persistent connections, using only the standard library."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ T = TypeVar("T")
 Body = Union[bytes, BinaryIO, io.RawIOBase, None]
 Query = Union[Mapping[str, Any], Iterable[Tuple[str, Any]], None]
 
-# What a connection can fail with.
+# Exceptions of broken connections.
 BROKEN = (OSError, http.client.HTTPException)
 
-# The longest time without the service that a request is repeated for, in seconds.
+# How long requests are retried while the service is unreachable, in seconds.
 PATIENCE = 300.0
 
-# The last segments of what does no harm when it is sent twice by POST: a submission of the
-# same name and settings gives the job that there is.
+# Last path segments of POST requests that are safe to repeat: a submission with the same
+# name and settings returns the existing job.
 _HARMLESS = ("submit-job", "submit-batch", "complete", "link", "result", "validate-job", "estimate", "cancel")
 
 
 class Response:
-    """An answer whose body has not been read. Close it, or read it to its end."""
+    """A response whose body has not been read. Close it, or read it to the end."""
 
     def __init__(self, connection: http.client.HTTPConnection, raw: http.client.HTTPResponse, done: Callable[[bool], None]) -> None:
         self._connection, self._raw, self._done = connection, raw, done
@@ -42,35 +42,35 @@ class Response:
         self.headers: Dict[str, str] = {name.lower(): value for name, value in raw.getheaders()}
 
     def read(self, size: int = -1) -> bytes:
-        """Reads at most size bytes, or all."""
+        """Reads at most size bytes, or everything if size is negative."""
         return self._raw.read(size if size >= 0 else None)
 
     def readline(self) -> bytes:
-        """Reads a line, b"" at the end."""
+        """Reads a line; returns b"" at the end."""
         return self._raw.readline(1 << 20)
 
     def json(self) -> Any:
-        """Reads the rest as JSON; None if it is none."""
+        """Reads the rest as JSON; returns None if it is not JSON."""
         try:
             return json.loads(self.read())
         except ValueError:
             return None
 
     def expect(self, seconds: float) -> None:
-        """Makes reads fail that bring nothing for so long."""
+        """Makes reads fail if no data arrives for this long."""
         if self._connection.sock is not None:
             self._connection.sock.settimeout(seconds)
 
     def abort(self) -> None:
-        """Ends a read that another thread waits in."""
+        """Interrupts a read in another thread."""
         if self._connection.sock is not None:
             try:
                 self._connection.sock.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # it has ended
+                pass  # already closed
 
     def close(self) -> None:
-        """Gives the connection back if the body was read, and closes it otherwise."""
+        """Returns the connection to the pool if the body was read; closes it otherwise."""
         self._done(self._raw.isclosed() or self._raw.length == 0)
 
     def __enter__(self) -> "Response":
@@ -81,7 +81,7 @@ class Response:
 
 
 class Transport:
-    """Sends requests with one API key. Threads may share it."""
+    """Sends requests with one API key. It is thread-safe."""
 
     def __init__(self, profile: Profile, timeout: float) -> None:
         self.profile, self.timeout = profile, timeout
@@ -91,12 +91,12 @@ class Transport:
         self._answered = False
 
     def call(self, method: str, path: str, query: Query = None, body: Any = None) -> Any:
-        """Sends a request to the API and returns its JSON. It is sent again if its connection
-        breaks, the service has answered before, and that does no harm.
+        """Sends a request to the API and returns its JSON. If the connection breaks, it retries
+        requests that are safe to repeat, provided that the service has responded before.
 
         Raises:
-            ServiceError: if the service refuses.
-            ConnectionFailed: if it does not answer.
+            ServiceError: if the service rejects the request.
+            ConnectionFailed: if it does not respond.
         """
         harmless = method in ("GET", "PUT") or method == "POST" and path.rsplit("/", 1)[-1] in _HARMLESS
         sent = None if body is None else json.dumps(body).encode()
@@ -111,15 +111,15 @@ class Transport:
         return patiently(once)
 
     def open(self, method: str, path: str, query: Query = None, body: Body = None, headers: Optional[Mapping[str, str]] = None) -> Response:
-        """Sends a request to the API with the key and returns its successful answer, unread."""
+        """Sends a request to the API with the key and returns the unread response if it was successful."""
         all_headers = {"x-api-key": self.profile.key, "Accept": "application/json", **(headers or {})}
         response = self.send(method, self.profile.server + path + _encode(query), body, all_headers)
         self._answered = True
         return response
 
     def send(self, method: str, url: str, body: Body = None, headers: Optional[Mapping[str, str]] = None) -> Response:
-        """Sends a request as it is, without the key, and returns its successful answer, unread.
-        Redirects are not followed: the service sends none."""
+        """Sends a request unchanged, without the key, and returns the unread response if it was
+        successful. Redirects are not followed: the service sends none."""
         u = urllib.parse.urlsplit(url)
         target = urllib.parse.urlunsplit(("", "", u.path or "/", u.query, ""))
         try:
@@ -130,11 +130,11 @@ class Transport:
                 except (http.client.RemoteDisconnected, ConnectionError, BrokenPipeError):
                     connection.close()
                     if not reused or isinstance(body, io.IOBase):
-                        raise  # else the server had closed it while it was idle
+                        raise  # otherwise the server had closed the idle connection
             raise AssertionError("not reached")
         except BROKEN as e:
             proxy = _proxy(u.scheme, u.netloc)
-            through = f" through the proxy {proxy}, which {u.scheme}_proxy names" if proxy else ""
+            through = f" through the proxy {proxy} (from {u.scheme}_proxy)" if proxy else ""
             raise ConnectionFailed(f"{method} {u.scheme}://{u.netloc}{u.path}{through}: {e or type(e).__name__}") from e
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class Transport:
         except (BrokenPipeError, ConnectionResetError):
             if not isinstance(body, io.IOBase):
                 raise
-            # The service may have answered before it had read all.
+            # The service might have responded before it read the whole body.
         raw = connection.getresponse()
 
         def done(whole: bool) -> None:
@@ -206,7 +206,7 @@ class Transport:
 
 
 def _proxy(scheme: str, netloc: str) -> Optional[str]:
-    """Returns host and port of the proxy to the server, as the command line chooses it: none for this machine."""
+    """Returns host and port of the proxy for a server, chosen like the command line does: none for this machine."""
     host = urllib.parse.urlsplit("//" + netloc).hostname or ""
     try:
         here = ipaddress.ip_address(host).is_loopback
@@ -231,20 +231,20 @@ def _encode(query: Query) -> str:
 
 
 def path(*segments: str) -> str:
-    """Returns the path of segments that are given as they are."""
+    """Returns the path of unescaped segments."""
     out = ""
     for s in segments:
         quoted = urllib.parse.quote(s, safe="")
         if s in (".", ".."):
             quoted = s.replace(".", "%2E")
-        elif s == "summary":  # the name of a job, not the route
+        elif s == "summary":  # a job of this name, not the route
             quoted = "%73ummary"
         out += "/" + quoted
     return out
 
 
 def passes(e: Error) -> bool:
-    """Reports whether what failed may succeed later."""
+    """Reports whether a failed request might succeed later."""
     return isinstance(e, (ConnectionFailed, RateLimited, Unavailable)) and getattr(e, "code", "") != "STORAGE_FULL"
 
 
@@ -255,7 +255,7 @@ def pause(e: Error, stuck: int) -> float:
 
 
 def patiently(do: Callable[[], T], patience: float = PATIENCE) -> T:
-    """Does something again for as long as its connection breaks or it comes too early."""
+    """Retries while connections break or the rate limit is exceeded, up to patience seconds."""
     began = time.monotonic()
     stuck = 0
     while True:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 J = TypeVar("J", bound="Job")
 
-# A stream is silent for 15 seconds at most.
+# How long a stream can be silent, in seconds; the service sends something every 15 seconds.
 _SILENCE = 60.0
 
 
 class Event(NamedTuple):
-    """Something that happened to a job. print() shows it as a sentence."""
+    """An event of a job. print() shows it as a sentence."""
 
     kind: str  # job, progress, log, metrics, deleted, end
-    data: Dict[str, Any]  # as GET /jobs/{jobName}/events says
+    data: Dict[str, Any]  # as in GET /jobs/{jobName}/events
 
     def __str__(self) -> str:
         d = self.data
@@ -39,7 +39,7 @@ class Event(NamedTuple):
         if self.kind == "metrics":
             return f"{name}: " + ", ".join(f"{k} {v}" for k, v in (d["metrics"].get("results") or {}).items())
         if self.kind == "end":
-            return f"{name}: the end"
+            return f"{name}: end of events"
         if self.kind == "deleted":
             return f"{name}: deleted"
         reason = d.get("statusReason") or (d.get("failure") or {}).get("message") or ""
@@ -47,11 +47,11 @@ class Event(NamedTuple):
 
 
 class Job:
-    """A job. Its record is that of the last request; refresh() asks anew."""
+    """A job. Its record is that of the last request; refresh() updates it."""
 
     def __init__(self, client: "Client", record: Dict[str, Any]) -> None:
         self._client = client
-        self.record = record  # as GET /jobs/{jobName} says
+        self.record = record  # as in GET /jobs/{jobName}
 
     @property
     def name(self) -> str:
@@ -73,12 +73,12 @@ class Job:
 
     @property
     def figures(self) -> Dict[str, Any]:
-        """The figures of the result; empty before the job has completed, or if it has none."""
+        """The metrics of the result; empty if there are none or the job has not completed."""
         return dict((self.record.get("metrics") or {}).get("results") or {})
 
     @property
     def warnings(self) -> List[str]:
-        """What makes the result doubtful, in sentences."""
+        """Reasons to doubt the result."""
         return list(self.record.get("warnings") or [])
 
     @property
@@ -93,20 +93,20 @@ class Job:
         return _html.card(self)
 
     def refresh(self: J) -> J:
-        """Asks for the record anew, and returns the job."""
+        """Updates the record and returns the job."""
         self.record = self._get()
         return self
 
     def wait(self: J, timeout: Optional[float] = None, check: bool = True) -> J:
-        """Waits until the job has ended, also over restarts of the service, and returns it.
+        """Waits until the job has finished, even across restarts of the service, and returns it.
 
         Args:
-            timeout: the longest time, in seconds. The job goes on when it is over.
-            check: whether a failure of the job is an exception.
+            timeout: maximum time to wait, in seconds. The job continues after a timeout.
+            check: whether to raise an exception if the job failed.
 
         Raises:
-            WaitTimeout: if the time is over.
-            JobFailed: if the job has failed.
+            WaitTimeout: if the timeout has elapsed.
+            JobFailed: if the job failed and check is true.
             NotFound: if it was deleted.
         """
         end = None if timeout is None else time.monotonic() + timeout
@@ -114,7 +114,7 @@ class Job:
         while not self.finished:
             left = 30.0 if end is None else end - time.monotonic()
             if left <= 0:
-                raise WaitTimeout(f"job {self.name} has not ended within {timeout} s; it goes on")
+                raise WaitTimeout(f"job {self.name} has not finished within {timeout} s; it continues")
             try:
                 self.record = self._get({"wait": f"{max(1, int(min(left, 30)))}s"})
                 stuck = 0
@@ -128,10 +128,10 @@ class Job:
         return self
 
     def follow(self, logs: bool = True) -> Iterator[Event]:
-        """Yields what happens to the job until it has ended, over as many connections as it takes.
+        """Yields the events of the job until it has finished, reconnecting if necessary.
 
         Args:
-            logs: whether to tell what the program prints, too.
+            logs: whether to include the program's output.
         """
         return self._follow(logs, Stop())
 
@@ -166,7 +166,7 @@ class Job:
             stop.wait(pause(problem, stuck))
 
     def log(self) -> str:
-        """Returns what the program has printed so far, at most the last 16 MiB."""
+        """Returns the log so far, at most the last 16 MiB."""
         most = 16 << 20
         with self._client._t.open("GET", path("jobs", self.name, "logs")) as answer:
             tail = b""
@@ -180,23 +180,23 @@ class Job:
                 tail = (tail + block)[-most:]
 
     def result(self) -> "Result":
-        """Returns the result, also while the job runs: then the files that there are so far."""
+        """Returns the result; while the job runs, it has the files written so far."""
         return Result(self)
 
     def views(self) -> List[Dict[str, Any]]:
-        """Returns what can be looked at: plots, tables, structures, with their files."""
+        """Returns the views (plots, tables, structures) with their files."""
         return list(self._get_part("views")["views"])
 
     def series(self, name: str, file: Optional[str] = None, points: int = 2000) -> Series:
-        """Returns a series of numbers for drawing.
+        """Returns a series for plotting.
 
         Args:
             name: a view of the kind series, or a column of one, with or without its unit: rg for rg_nm.
             file: which file of the view, if it has several.
-            points: how many rows at most, 3 to 10,000.
+            points: maximum number of rows, 3 to 10,000.
 
         Raises:
-            NotFound: if there is none such; the message names those that there are.
+            NotFound: if there is no such series; the message lists the available ones.
         """
         view, columns = self._find_series(name)
         return Series(self._get_part("series", view, query={"file": file, "points": points, "column": columns}))
@@ -213,7 +213,7 @@ class Job:
             for c in columns:
                 if c == name or c.rpartition("_")[0] == name:
                     return v["name"], [c]
-        raise NotFound(404, "NOT_FOUND", f"job {self.name} has no series {name!r}; it has: {', '.join(known) or 'none'}")
+        raise NotFound(404, "NOT_FOUND", f"job {self.name} has no series {name!r}; available: {', '.join(known) or 'none'}")
 
     def table(self, name: str, file: Optional[str] = None, sort: Optional[str] = None) -> Table:
         """Returns a table of the result.
@@ -221,7 +221,7 @@ class Job:
         Args:
             name: a view of the kind table or series.
             file: which file of the view, if it has several.
-            sort: a column, with - in front of it falling. Without it, rows are as in the file.
+            sort: a column to sort by; prefix it with - for descending order. Defaults to the order of the file.
         """
         columns: List[Dict[str, Any]] = []
         rows: List[Sequence[Any]] = []
@@ -231,12 +231,12 @@ class Job:
         return Table([c["name"] for c in columns], rows, {c["name"]: c["unit"] for c in columns if c.get("unit")})
 
     def cancel(self: J) -> J:
-        """Stops the job; of a batch, all rows."""
+        """Cancels the job, or all jobs of a batch."""
         self.record = self._client._t.call("POST", path("jobs", self.name, "cancel"))
         return self
 
     def retry(self: J) -> J:
-        """Queues a failed job again; of a batch, its failed rows."""
+        """Retries a failed job, or the failed jobs of a batch."""
         self.record = self._client._t.call("POST", path("jobs", self.name, "retry"))
         return self
 
@@ -245,10 +245,10 @@ class Job:
         self._client._t.call("DELETE", path("jobs", self.name))
 
     def share(self, days: float = 7, files: Sequence[str] = ()) -> str:
-        """Returns a link that shows the result to whoever has it, for some days.
+        """Returns a link that gives anyone who has it access to the result, for some days.
 
         Args:
-            files: what it shows, if not all: files, or folders that end with a slash.
+            files: the files to share, or folders with a trailing slash. Defaults to all.
         """
         body: Dict[str, Any] = {"ttlSeconds": int(days * 86400)}
         if files:
@@ -256,12 +256,12 @@ class Job:
         return str(self._client._t.call("POST", path("jobs", self.name, "share"), body=body)["url"])
 
     def show(self, days: float = 1, height: int = 480) -> "Shown":
-        """Returns the structure of the result for a notebook, to be turned and played: a page of the
-        service, in a frame. It makes a link that shows the result to whoever has it, and so has the
-        notebook when it is saved, for some days.
+        """Returns an interactive view of the result's structure for a notebook: a page of the service
+        in a frame. This creates a link that gives anyone who has it access to the result, for some
+        days; a saved notebook contains this link.
 
         Args:
-            height: of the frame, in pixels.
+            height: height of the frame, in pixels.
 
         Raises:
             Conflict: if the job has not completed.
@@ -280,28 +280,28 @@ class Job:
 
 
 class Batch(Job):
-    """Many jobs of one submission. It is itself a job: what it has in common with one works likewise."""
+    """Many jobs of one submission. A batch is itself a job, with the same methods."""
 
     @property
     def counts(self) -> Dict[str, int]:
-        """How many rows there are of each status."""
+        """Number of jobs by status."""
         return dict(self.record.get("subjobCounts") or {})
 
     def wait(self: J, timeout: Optional[float] = None, check: bool = False) -> J:
-        """As of a job, but rows that have failed are no exception: counts and table() tell."""
+        """Waits like Job.wait, but by default raises no exception for failed jobs: see counts and table()."""
         return super().wait(timeout, check)
 
     def rows(self) -> Iterator[Job]:
-        """Yields the rows, the newest first."""
+        """Yields the jobs of the batch, newest first."""
         return self._client.jobs(batch=self.name)
 
     def table(self, sort: Optional[str] = None, order: Optional[str] = None, status: Sequence[str] = ()) -> Table:  # type: ignore[override]
-        """Returns a row for each job: its name and state, the settings in which they differ, all figures.
+        """Returns a row for each job: its name, status, the settings that differ, and all metrics.
 
         Args:
-            sort: a figure; without it, that by which the algorithm ranks.
-            order: asc or desc; without it, the best first.
-            status: only rows with one of these.
+            sort: a metric; defaults to the algorithm's ranking.
+            order: asc or desc; defaults to best first.
+            status: only rows with one of these statuses.
         """
         if sort and sort != "row" and not sort.startswith("metric:"):
             sort = "metric:" + sort
@@ -337,24 +337,24 @@ class Result:
 
         Raises:
             NotFound: if there is none.
-            Error: if it has more than most bytes.
+            Error: if it is larger than most bytes.
         """
         return _files.read(self._job._client._t, self._job.name, name, most)
 
     def text(self, name: str) -> str:
-        """Returns a file of text in UTF-8."""
+        """Returns the text of a UTF-8 file."""
         return self.read(name).decode("utf-8")
 
     def json(self, name: str) -> Any:
-        """Returns a file of JSON."""
+        """Returns the value of a JSON file."""
         return json.loads(self.read(name))
 
     def download(self, folder: _files.PathLike, partial: bool = False) -> List[pathlib.Path]:
-        """Writes all files of the result below a folder, which is made if it is not there, and
-        returns them. A download that broke goes on when it is asked for again.
+        """Downloads all files of the result into a folder, which is created if necessary, and
+        returns their paths. Calling it again resumes an interrupted download.
 
         Args:
-            partial: of a batch with rows that have failed or not ended, those that have completed.
+            partial: for a batch with failed or unfinished jobs, download the completed ones.
         """
         to = pathlib.Path(folder)
         to.mkdir(parents=True, exist_ok=True)
@@ -365,11 +365,11 @@ class Result:
             archive.unlink()
 
     def archive(self, file: _files.PathLike, partial: bool = False) -> pathlib.Path:
-        """Writes the result to a file, as a ZIP archive, and returns that. partial is as for download."""
+        """Downloads the result as a ZIP archive and returns its path. partial is as for download."""
         return self._fetch({"jobName": self._job.name, **({"partial": True} if partial else {})}, file)
 
     def file(self, name: str, to: _files.PathLike) -> pathlib.Path:
-        """Writes one file of the result to a file, and returns that."""
+        """Downloads one file of the result and returns its path."""
         return self._fetch({"jobName": self._job.name, "fileName": name}, to)
 
     def _fetch(self, what: Dict[str, Any], to: _files.PathLike) -> pathlib.Path:
@@ -381,7 +381,7 @@ class Result:
 
 
 class Shown:
-    """A page of the service within a notebook."""
+    """A page of the service in a notebook."""
 
     def __init__(self, url: str, height: int) -> None:
         self.url, self.height = url, height
@@ -394,7 +394,7 @@ class Shown:
 
 
 class Stop:
-    """Ends a stream from another thread."""
+    """Stops a stream from another thread."""
 
     def __init__(self) -> None:
         self._event, self._answer = threading.Event(), None  # type: threading.Event, Optional[Response]
@@ -418,7 +418,7 @@ class Stop:
 
 
 def events(answer: Response) -> Iterator[Tuple[str, str, str]]:
-    """Yields the kinds, IDs and data of Server-Sent Events, until the stream ends."""
+    """Yields the kind, ID and data of Server-Sent Events until the stream ends."""
     kind, id_, data = "", "", []  # type: str, str, List[str]
     while True:
         raw = answer.readline()

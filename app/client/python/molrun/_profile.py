@@ -1,4 +1,4 @@
-"""Which service to use, and with which key: the command line's profiles and variables."""
+"""The service and key to use, from the command line's profiles and environment variables."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ._errors import ConfigError
 
 
 class Profile(NamedTuple):
-    """A service and who talks to it."""
+    """A service and how to access it."""
 
-    server: str  # address without a slash at its end
+    server: str  # address without a trailing slash
     key: str  # API key
-    trust: str = ""  # PEM file of the certificate that the service shows, where no authority vouches for it
+    trust: str = ""  # PEM file with the certificate of the service, if no certificate authority has signed it
 
 
 def find(server: Optional[str], key: Optional[str], profile: Optional[str], trust: Optional[str]) -> Profile:
-    """Returns what to use: arguments, then variables, then the profiles that `molrun login` keeps.
+    """Returns the profile to use: from arguments, then environment variables, then the profiles of `molrun login`.
 
     Raises:
-        ConfigError: if no service or no key is known, or the key can't be one.
+        ConfigError: if no service or key is configured, or the key is malformed.
     """
     server = address(server or os.environ.get("MOLRUN_SERVER") or "")
     key = api_key(key, "argument key") or api_key(os.environ.get("MOLRUN_KEY"), "variable MOLRUN_KEY")
@@ -41,10 +41,10 @@ def find(server: Optional[str], key: Optional[str], profile: Optional[str], trus
 
 
 def api_key(text: Optional[str], source: str) -> str:
-    """Returns the API key in a text without the white space around it, "" if there is none.
+    """Returns the API key in a text without surrounding whitespace, "" if there is none.
 
     Raises:
-        ConfigError: if it has other characters than keys. The message does not have the text.
+        ConfigError: if it has characters that keys cannot have. The message does not contain the text.
     """
     key = (text or "").strip()
     if re.search("[^0-9A-Za-z_]", key):
@@ -55,10 +55,10 @@ def api_key(text: Optional[str], source: str) -> str:
 
 
 def address(text: str) -> str:
-    """Returns the address of a service with a scheme and without a slash at its end.
+    """Returns the address of a service with a scheme and without a trailing slash.
 
     Raises:
-        ConfigError: if it is no address.
+        ConfigError: if it is not a valid address.
     """
     if not text:
         return ""
@@ -69,7 +69,7 @@ def address(text: str) -> str:
 
 
 def path() -> pathlib.Path:
-    """Returns where the profiles are."""
+    """Returns the path of the profiles file."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     if os.path.isabs(base):
         return pathlib.Path(base, "molrun", "profiles.json")
@@ -108,4 +108,4 @@ def _named(file: Dict[str, Any], name: str) -> Profile:
         return _profile(profiles[name])
     if not name:
         raise ConfigError("no service is saved yet; run molrun login --server http://HOST:PORT, or give server and key")
-    raise ConfigError(f"there is no profile {name!r}; there are: {', '.join(sorted(profiles)) or 'none'}")
+    raise ConfigError(f"there is no profile {name!r}; available: {', '.join(sorted(profiles)) or 'none'}")

@@ -1,4 +1,4 @@
-"""Tables and series of numbers, as plain Python and as pandas frames."""
+"""Tables and series, as plain Python values or pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Table(Sequence[Dict[str, Cell]]):
             KeyError: if there is no such column.
         """
         if name not in self.columns:
-            raise KeyError(f"there is no column {name!r}; there are: {', '.join(self.columns)}")
+            raise KeyError(f"there is no column {name!r}; available: {', '.join(self.columns)}")
         i = self.columns.index(name)
         return [row[i] for row in self._rows]
 
     def to_dataframe(self) -> "pandas.DataFrame":
-        """Returns a pandas DataFrame. pandas has to be installed."""
+        """Returns a pandas DataFrame. Requires pandas."""
         return _pandas().DataFrame([list(r) for r in self._rows], columns=self.columns)
 
     def __repr__(self) -> str:
@@ -74,13 +74,13 @@ class Column(NamedTuple):
 
 
 class Series:
-    """Numbers along an axis, thinned to what a drawing shows."""
+    """Numbers along an axis, downsampled for plotting."""
 
     def __init__(self, record: Dict[str, Any]) -> None:
         self.name: str = record["name"]
-        self.file: str = record["file"]  # of the result
-        self.rows: int = record["rows"]  # of the file, before they were thinned
-        self.incomplete: bool = record.get("incomplete", False)  # the job still runs
+        self.file: str = record["file"]  # path in the result
+        self.rows: int = record["rows"]  # number of rows of the file, before downsampling
+        self.incomplete: bool = record.get("incomplete", False)  # the job is still running
         self.columns = [Column(c["name"], c.get("unit", ""), v) for c, v in zip(record["columns"], record["values"])]
 
     @property
@@ -92,13 +92,13 @@ class Series:
         for c in self.columns:
             if c.name == name:
                 return c.values
-        raise KeyError(f"there is no column {name!r}; there are: {', '.join(c.name for c in self.columns)}")
+        raise KeyError(f"there is no column {name!r}; available: {', '.join(c.name for c in self.columns)}")
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
 
     def to_dataframe(self) -> "pandas.DataFrame":
-        """Returns a pandas DataFrame whose index is the axis. pandas has to be installed."""
+        """Returns a pandas DataFrame indexed by the axis. Requires pandas."""
         frame = _pandas().DataFrame({c.name: c.values for c in self.columns})
         return frame.set_index(self.axis.name) if self.columns else frame
 

@@ -1,4 +1,4 @@
-"""A real service for the tests: the program that MOLRUN_BINARY names."""
+"""A real service for the tests, run by the program in MOLRUN_BINARY."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 import molrun
 
-# How long a test waits for what should come soon, in seconds.
+# How long tests wait for something expected soon, in seconds.
 PATIENCE = 120.0
 
 SHELL = """
@@ -45,7 +45,7 @@ SIZE = """
 format = 1
 type = "size"
 version = "1"
-title = "Tell how large a file is"
+title = "Show the size of a file"
 max_runtime = "1h"
 command = ["sh", "-c", 'printf "{{\\"bytes\\": %s}}" $(wc -c <"$0") >out/metrics.json', "{files.data}"]
 
@@ -66,7 +66,7 @@ memory = "16MiB"
 
 
 class Service:
-    """A molrun service on a data directory of its own."""
+    """A molrun service with its own data directory."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
@@ -98,7 +98,7 @@ class Service:
                         return
             assert self.process.poll() is None, log.read_text()
             time.sleep(0.05)
-        raise AssertionError("the service does not start: " + log.read_text())
+        raise AssertionError("the service did not start: " + log.read_text())
 
     def kill(self) -> None:
         assert self.process is not None
@@ -133,7 +133,7 @@ def lab(service: Service) -> Iterator[molrun.Client]:
 
 @pytest.fixture
 def fresh(tmp_path: pathlib.Path) -> Iterator[Service]:
-    """A service that a test may kill."""
+    """A service that a test can kill."""
     s = Service(tmp_path)
     yield s
     s.kill()
@@ -147,8 +147,8 @@ def no_profile(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
 
 
 class Proxy:
-    """Forwards connections to a service. All break whenever as many bytes have been sent as
-    cut_at says; with most, each breaks after so many bytes from the service."""
+    """Forwards connections to a service. It breaks all connections each time the number of bytes
+    sent reaches the next value of cut_at, and each connection after most bytes from the service."""
 
     def __init__(self, base: str, most: int = 1 << 60, cut_at: Sequence[int] = ()) -> None:
         host, port = base.split("//")[1].split(":")

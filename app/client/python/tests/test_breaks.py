@@ -1,4 +1,4 @@
-"""Connections that break, and a service that is killed."""
+"""Broken connections, and a killed service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_upload_goes_on_where_it_stopped(service: Service, tmp_path: pathlib.Path) -> None:
+def test_upload_resumes(service: Service, tmp_path: pathlib.Path) -> None:
     size = 24 << 20
     proxy = Proxy(service.base, cut_at=[size // 5, size // 5 * 3])
     lab = service.client(base=proxy.base)
@@ -36,7 +36,7 @@ def test_upload_goes_on_where_it_stopped(service: Service, tmp_path: pathlib.Pat
     proxy.close()
 
 
-def test_download_goes_on_where_it_stopped(service: Service, tmp_path: pathlib.Path) -> None:
+def test_download_resumes(service: Service, tmp_path: pathlib.Path) -> None:
     size = 8 << 20
     job = service.client().submit("shell", script=f"head -c {size} /dev/urandom >out/large").wait(PATIENCE)
     proxy = Proxy(service.base, most=3 << 20)
@@ -49,7 +49,7 @@ def test_download_goes_on_where_it_stopped(service: Service, tmp_path: pathlib.P
     proxy.close()
 
 
-def test_waiting_survives_that_the_service_is_killed(fresh: Service) -> None:
+def test_waiting_survives_a_killed_service(fresh: Service) -> None:
     lab = fresh.client()
     gate = fresh.gate / "open"
     job = lab.submit("shell", script=f"until [ -e {gate} ]; do sleep 0.1; done; echo released")
@@ -69,11 +69,11 @@ def test_waiting_survives_that_the_service_is_killed(fresh: Service) -> None:
     assert heard[-1].kind == "end" and [str(e) for e in heard if e.kind == "log"] == ["released"]
 
 
-def test_requests_survive_a_restart_once_the_service_has_answered(fresh: Service, tmp_path: pathlib.Path) -> None:
+def test_requests_survive_a_restart_once_the_service_has_responded(fresh: Service, tmp_path: pathlib.Path) -> None:
     lab = fresh.client()
     with pytest.raises(molrun.ConnectionFailed):
         fresh.kill()
-        lab.whoami()  # it has never answered
+        lab.whoami()  # the service has never responded
     fresh.start()
     lab.whoami()
     fresh.kill()

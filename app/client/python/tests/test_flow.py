@@ -1,4 +1,4 @@
-"""What a user does, from a submission to tables."""
+"""The steps of a user, from submissions to tables."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def test_series_are_found_by_view_and_by_column(lab: molrun.Client) -> None:
     assert [c.name for c in rg.columns] == ["time_ps", "rg_nm"]
     assert rg["rg_nm"] == job.series("rg_nm")["rg_nm"] == whole["rg_nm"]
     assert len(job.series("size", points=10)) == 10 < whole.rows
-    with pytest.raises(molrun.NotFound, match="it has: size, rg_nm"):
+    with pytest.raises(molrun.NotFound, match="available: size, rg_nm"):
         job.series("absent")
-    with pytest.raises(KeyError, match="there are: time_ps"):
+    with pytest.raises(KeyError, match="available: time_ps"):
         rg["absent"]
 
 
@@ -81,11 +81,11 @@ def test_batch_of_local_files(lab: molrun.Client, tmp_path: pathlib.Path) -> Non
     assert batch.counts["COMPLETED"] == 12 and table.column("bytes") == list(range(111, 99, -1))
     assert len(table.head(3)) == 3 and table[0]["jobName"] == "sizes-12" and table[1:3].column("bytes") == [110, 109]
     by_path = lab.batch("size", each={"data": [str(p) for p in sorted(tmp_path.glob("*.txt"))]}, name="sizes")
-    assert not by_path.record["created"], "the same bytes are another batch"
+    assert not by_path.record["created"], "the same bytes created another batch"
     assert {j.name for j in lab.jobs(batch="sizes")} == {f"sizes-{i + 1}" for i in range(12)}
 
 
-def test_files_are_taken_in_every_form(lab: molrun.Client, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_accepted_in_every_form(lab: molrun.Client, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pathlib.Path("a.txt").write_text("hello\n")
     made = lab.submit("shell", script="cp out/../../../nothing out/ 2>/dev/null; echo hi >out/b.txt", name="makes").wait()
@@ -126,9 +126,9 @@ def test_batch_with_failed_rows(lab: molrun.Client, tmp_path: pathlib.Path) -> N
         batch.wait(check=True)
 
 
-def test_wait_has_a_bound(lab: molrun.Client) -> None:
+def test_wait_times_out(lab: molrun.Client) -> None:
     job = lab.submit("shell", script="sleep 600")
-    with pytest.raises(molrun.WaitTimeout, match="goes on"):
+    with pytest.raises(molrun.WaitTimeout, match="continues"):
         job.wait(0.5)
     with pytest.raises(TimeoutError):
         job.wait(0.1)

@@ -1,4 +1,4 @@
-"""What a notebook shows, and how the package is written."""
+"""Output in notebooks, and requirements on the package."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_values_have_the_digits_of_their_errors() -> None:
         assert measured(c["value"], c.get("error"), c.get("digits")) == c["text"]
 
 
-def test_texts_of_others_are_no_html(lab: molrun.Client) -> None:
+def test_untrusted_text_is_escaped(lab: molrun.Client) -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     job = lab.submit("shell", script=f"echo '{evil}'; exit 1")
     job.wait(PATIENCE, check=False)
@@ -93,7 +93,7 @@ def test_notebook_is_executed_with_its_pictures(service: Service, tmp_path: path
         shutil.copy(tmp_path / "done.ipynb", keep)
 
 
-def test_package_is_python_3_9_with_the_standard_library_alone() -> None:
+def test_package_needs_only_python_3_9_and_its_standard_library() -> None:
     optional = {"pandas"}
     for file in PACKAGE.glob("*.py"):
         tree = ast.parse(file.read_text(), feature_version=(3, 9))

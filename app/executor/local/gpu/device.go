@@ -7,27 +7,26 @@ import (
 	"molrun/app"
 )
 
-// device is what a job can be given: a card, or an instance of one. It stays known while it
-// is lost, until the service ends.
+// device is a GPU that can be assigned to a job: a card, or an instance of one. A lost
+// device stays known until the service ends.
 type device struct {
-	name   string // UUID; of a lost card that was never seen, its place
-	card   string // UUID of the card; "": unknown
+	name   string // UUID; bus address or index of a lost card never seen before
+	card   string // UUID of the card; "" if unknown
 	bus    string
-	index  string // of the card when it was first seen
-	memory int64  // bytes; 0: unknown
+	index  string // index of the card when it was first seen
+	memory int64  // bytes; 0 if unknown
 	used   int64
 	load   int
 	fault  app.GPUFault
 	text   string
 }
 
-// isCalled reports whether the configuration means a device by a name: its own, or that of its
-// card.
+// isCalled reports whether name in the configuration refers to the device or its card.
 func (d *device) isCalled(name string) bool {
 	return name == d.name || name == d.card || name == d.index || name == d.bus
 }
 
-// devices returns what jobs can be given of a listing.
+// devices returns the devices of a listing that can be assigned to jobs.
 func (l *listing) devices() (all []*device) {
 	for _, c := range l.cards {
 		d := device{name: c.uuid, card: c.uuid, bus: c.bus, index: c.index, memory: c.memory, used: c.used, load: c.load, fault: c.fault, text: c.text}
@@ -43,14 +42,14 @@ func (l *listing) devices() (all []*device) {
 		}
 		for _, i := range l.instances[c.uuid] {
 			in := d
-			in.name, in.memory, in.used, in.load = i.uuid, i.memory, 0, 0 // those of the card are of all instances
+			in.name, in.memory, in.used, in.load = i.uuid, i.memory, 0, 0 // the card's values cover all instances
 			all = append(all, &in)
 		}
 	}
 	return all
 }
 
-// update replaces the devices by those of a listing. What it does not list any more is kept
+// update replaces the devices with those of a listing. Devices no longer listed are kept
 // with a fault.
 func (w *Watcher) update(l *listing) {
 	listed := l.devices()
@@ -59,7 +58,7 @@ func (w *Watcher) update(l *listing) {
 	for _, d := range w.devices {
 		if now := find(listed, d); now != nil {
 			if !matched[now] {
-				now.index = d.index // numbers change when a card is gone
+				now.index = d.index // indexes change when a card is lost
 				devices = append(devices, now)
 			}
 			matched[now] = true
@@ -71,7 +70,7 @@ func (w *Watcher) update(l *listing) {
 	}
 	for _, d := range listed {
 		ofInstances := func(known *device) bool { return known.card == d.name && known.name != d.name }
-		if !matched[d] && (d.fault == "" || !slices.ContainsFunc(devices, ofInstances)) { // a lost card does not say that it is divided
+		if !matched[d] && (d.fault == "" || !slices.ContainsFunc(devices, ofInstances)) { // a lost card does not show that it is divided
 			devices = append(devices, d)
 		}
 	}
@@ -84,7 +83,7 @@ func (w *Watcher) update(l *listing) {
 	w.devices = devices
 }
 
-// find returns the listed device that a known one is.
+// find returns the listed device that is the same as d, or nil.
 func find(listed []*device, d *device) *device {
 	i := slices.IndexFunc(listed, func(now *device) bool {
 		return now.name == d.name || d.card == "" && (now.bus == d.bus || d.bus == "" && now.index == d.index)
@@ -95,7 +94,7 @@ func find(listed []*device, d *device) *device {
 	return listed[i]
 }
 
-// is reports whether a lost card is that of a device.
+// is reports whether a lost card is the card of d.
 func (c card) is(d *device) bool {
 	if c.bus != "" && d.bus != "" {
 		return c.bus == d.bus
@@ -103,7 +102,7 @@ func (c card) is(d *device) bool {
 	return c.index != "" && c.index == d.index
 }
 
-// place stands for a lost card that was never seen.
+// place returns a device for a lost card that was never seen.
 func (c card) place() *device {
 	d := &device{name: c.bus, bus: c.bus, index: c.index, fault: c.fault, text: c.text}
 	if d.name == "" {
@@ -112,8 +111,8 @@ func (c card) place() *device {
 	return d
 }
 
-// keep sets the fault of a device that is no longer listed, and reports whether it is still
-// expected.
+// keep sets the fault of a device that is no longer listed, and reports whether it is
+// still expected.
 func (w *Watcher) keep(d *device, l *listing) bool {
 	if i := slices.IndexFunc(l.cards, func(c card) bool { return c.uuid == "" && c.is(d) }); i >= 0 {
 		d.fault, d.text = l.cards[i].fault, l.cards[i].text
@@ -121,13 +120,13 @@ func (w *Watcher) keep(d *device, l *listing) bool {
 	}
 	i := slices.IndexFunc(l.cards, func(c card) bool { return c.uuid != "" && c.uuid == d.card })
 	switch {
-	case i >= 0 && l.cards[i].fault != "": // of its instances, nothing is known
+	case i >= 0 && l.cards[i].fault != "": // the state of its instances is unknown
 		d.fault, d.text = l.cards[i].fault, l.cards[i].text
 	case i >= 0:
-		d.fault, d.text = app.GPULost, "does not exist any more: its card was divided anew"
+		d.fault, d.text = app.GPULost, "no longer exists: its card was repartitioned"
 		return w.held[d.name]
 	case d.fault == app.GPULost:
-	case !l.complete || len(l.devices()) == 0: // what it does not list may be there
+	case !l.complete || len(l.devices()) == 0: // unlisted devices may exist
 		d.fault, d.text = app.GPUUnknown, "is not listed by nvidia-smi, which failed"
 	default:
 		d.fault, d.text = app.GPULost, "is no longer listed by nvidia-smi"
@@ -135,9 +134,9 @@ func (w *Watcher) keep(d *device, l *listing) bool {
 	return true
 }
 
-// unanswered notes that nvidia-smi does not answer. The GPUs are most likely unusable, but
-// what runs on them may go on.
-func (w *Watcher) unanswered(err error) {
+// recordNoAnswer records that nvidia-smi does not respond. The GPUs are most likely unusable,
+// but programs running on them may continue.
+func (w *Watcher) recordNoAnswer(err error) {
 	w.notes, w.processes = []string{err.Error()}, nil
 	for _, d := range w.devices {
 		if d.fault == "" || d.fault == app.GPUUnknown {
@@ -146,24 +145,24 @@ func (w *Watcher) unanswered(err error) {
 	}
 }
 
-// faultOf returns what is wrong with a device, nothing if jobs can be given it.
+// faultOf returns the fault of a device, or nothing if it can be assigned to jobs.
 func (w *Watcher) faultOf(d *device) (app.GPUFault, string) {
 	if d.fault != "" {
 		return d.fault, d.text
 	}
-	if pids := w.strangers(d); len(pids) > 0 {
+	if pids := w.foreignPIDs(d); len(pids) > 0 {
 		return app.GPUOccupied, "is in use by other programs (PID " + strings.Join(pids, ", ") + ")"
 	}
 	return "", ""
 }
 
-// busyPercent is the share of a GPU's memory, or of its time, up to which the programs of
-// others are tolerated.
+// busyPercent is the share of a GPU's memory, or of its time, up to which other programs
+// are tolerated.
 const busyPercent = 10
 
-// strangers returns the processes that occupy a device, none if a job has it or has had it
-// since the look began.
-func (w *Watcher) strangers(d *device) (pids []string) {
+// foreignPIDs returns the foreign processes that occupy a device, or none if a job holds it
+// or has held it since the check began.
+func (w *Watcher) foreignPIDs(d *device) (pids []string) {
 	if !w.holds || w.held[d.name] || !w.freedAt[d.name].Before(w.lookedAt) {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 	"molrun/app/test/smi"
 )
 
-// watch returns a watcher of what a stand-in prints.
+// watch returns a watcher of the stand-in for nvidia-smi.
 func watch(t *testing.T, s *smi.StandIn, o gpu.Options) *gpu.Watcher {
 	t.Helper()
 	o.Program = s.Program
@@ -35,7 +35,7 @@ func watch(t *testing.T, s *smi.StandIn, o gpu.Options) *gpu.Watcher {
 	return w
 }
 
-// text writes a state for comparison.
+// text formats a state for comparison.
 func text(s gpu.State) string {
 	all := []string{"jobs: " + strings.Join(s.GPUs, " ")}
 	for _, g := range s.Faulty {
@@ -47,8 +47,8 @@ func text(s gpu.State) string {
 	return strings.Join(append(all, s.Notes...), "\n")
 }
 
-// TestDriverReleases has output in the form of several releases, with values of its own. The
-// card of a lost GPU is named in several ways, or not at all.
+// TestDriverReleases uses output in the format of several driver releases, with made-up
+// values. A lost GPU's card is identified in several ways, or not at all.
 func TestDriverReleases(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -56,8 +56,8 @@ func TestDriverReleases(t *testing.T) {
 		cards    string
 		status   int
 		list     string
-		old      bool   // it does not know the fields of MIG
-		one      string // what it says of the card 0000:3B:00.0 alone
+		old      bool   // the driver does not support the MIG fields
+		one      string // output for the card 0000:3B:00.0 alone
 		want     []string
 		smallest int64
 	}{
@@ -127,7 +127,7 @@ func TestDriverReleases(t *testing.T) {
 			if tt.old {
 				s.Set("old", "")
 			}
-			for _, bus := range []string{"0000:1a:00.0", "0000:3b:00.0"} { // the driver lists lost ones, too
+			for _, bus := range []string{"0000:1a:00.0", "0000:3b:00.0"} { // the driver lists lost cards, too
 				must.OK(t, os.MkdirAll(filepath.Join(root, "proc/driver/nvidia/gpus", bus), 0o700))
 			}
 			s.Set("card-0000:3B:00.0", tt.one)
@@ -139,7 +139,7 @@ func TestDriverReleases(t *testing.T) {
 	}
 }
 
-// TestCardsComeAndGo follows one machine.
+// TestCardsComeAndGo follows one machine while cards fail and return.
 func TestCardsComeAndGo(t *testing.T) {
 	t.Parallel()
 	log := &bytes.Buffer{}
@@ -152,7 +152,7 @@ func TestCardsComeAndGo(t *testing.T) {
 		cards  []string
 		list   string
 		want   string
-		logs   string // the message, "" if it is none
+		logs   string // the logged message, "" if none
 	}{
 		{"one is lost at the start", 15, []string{a, "Unable to determine the device handle for GPU0000:11:00.0: GPU is lost.", c}, "", "jobs: GPU-a GPU-c\nlost: 0000:11:00.0 is lost", "GPU is faulty, so jobs can't use it"},
 		{"still", 15, []string{a, "Unable to determine the device handle for GPU0000:11:00.0: GPU is lost.", c}, "", "jobs: GPU-a GPU-c\nlost: 0000:11:00.0 is lost", ""},
@@ -202,7 +202,8 @@ func TestConfiguredGPUs(t *testing.T) {
 	}
 }
 
-// TestNumbersStayWithTheirCards has the first card vanish, after which nvidia-smi counts anew.
+// TestNumbersStayWithTheirCards removes the first card, after which nvidia-smi renumbers
+// the others.
 func TestNumbersStayWithTheirCards(t *testing.T) {
 	t.Parallel()
 	s := smi.New(t).Cards(0, smi.Card(0, "GPU-a"), smi.Card(1, "GPU-b"), smi.Card(2, "GPU-c"))
@@ -230,7 +231,7 @@ func TestWithoutNvidiaSMI(t *testing.T) {
 	must.OK(t, w.Close())
 }
 
-// TestNvidiaSMIHangs has it hang at the start, then answer, then hang again.
+// TestNvidiaSMIHangs has nvidia-smi hang at the start, then respond, then hang again.
 func TestNvidiaSMIHangs(t *testing.T) {
 	t.Parallel()
 	s := smi.New(t).Cards(0, smi.Card(0, "GPU-a"), smi.Card(1, "[GPU is lost]")).Set("hang", "")
@@ -239,7 +240,7 @@ func TestNvidiaSMIHangs(t *testing.T) {
 	cancel()
 	must.Fail(t, "who does not wait", w.Check(ctx), "canceled")
 	must.Equal(t, "before an answer", text(w.State()), "jobs: \nunknown")
-	must.Fail(t, "who waits", w.Check(t.Context()), "does not answer within 2s")
+	must.Fail(t, "who waits", w.Check(t.Context()), "does not respond within 2s")
 	if s := w.State(); !s.Unknown || s.Count() < 1e6 {
 		t.Errorf("without an answer %+v, want an unknown number of GPUs", s)
 	}
@@ -248,8 +249,8 @@ func TestNvidiaSMIHangs(t *testing.T) {
 	healthy := "jobs: GPU-a\nlost: 0000:11:00.0 is lost"
 	must.Equal(t, "at last", text(w.State()), healthy)
 	s.Set("hang", "")
-	must.Fail(t, "again", w.Check(t.Context()), "does not answer")
-	if got := text(w.State()); !strings.HasPrefix(got, "jobs: \nunknown: GPU-a is unknown: nvidia-smi does not answer within 2s\nlost: 0000:11:00.0 is lost\n") {
+	must.Fail(t, "again", w.Check(t.Context()), "does not respond")
+	if got := text(w.State()); !strings.HasPrefix(got, "jobs: \nunknown: GPU-a is unknown: nvidia-smi does not respond within 2s\nlost: 0000:11:00.0 is lost\n") {
 		t.Errorf("state %q, want no GPU for jobs", got)
 	}
 	s.Unset("hang")
@@ -267,7 +268,7 @@ func TestNvidiaSMICannotBeStarted(t *testing.T) {
 	must.Equal(t, "GPUs", fmt.Sprint(w.State().GPUs), "[GPU-a]")
 }
 
-// TestGPUsOfOtherPrograms has a process on each GPU.
+// TestGPUsOfOtherPrograms has a foreign process on each GPU.
 func TestGPUsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	s := smi.New(t).Cards(0,
@@ -290,7 +291,8 @@ func TestGPUsOfOtherPrograms(t *testing.T) {
 	must.Equal(t, "free again", text(w.State()), "jobs: GPU-a GPU-b GPU-c GPU-d GPU-e")
 }
 
-// TestInstanceOfAJobIsGone keeps what a job has until it has ended.
+// TestInstanceOfAJobIsGone checks that an instance held by a job stays listed until the
+// job has ended.
 func TestInstanceOfAJobIsGone(t *testing.T) {
 	t.Parallel()
 	divided := "0, GPU-a, 00000000:10:00.0, 81559, 0, [N/A], 0, Enabled"
@@ -301,7 +303,7 @@ func TestInstanceOfAJobIsGone(t *testing.T) {
 	w.Hold([]string{"MIG-1"})
 	s.Cards(0, smi.Card(0, "GPU-a"))
 	must.OK(t, w.Check(t.Context()))
-	must.Equal(t, "while a job has it", text(w.State()), "jobs: GPU-a\nlost: MIG-1 does not exist any more: its card was divided anew")
+	must.Equal(t, "while a job has it", text(w.State()), "jobs: GPU-a\nlost: MIG-1 no longer exists: its card was repartitioned")
 	w.Hold(nil)
 	must.OK(t, w.Check(t.Context()))
 	must.Equal(t, "after that", text(w.State()), "jobs: GPU-a")
@@ -331,9 +333,9 @@ func TestTroubleInWords(t *testing.T) {
 	}{
 		{gpu.State{GPUs: []string{"GPU-a"}}, ""},
 		{gpu.State{GPUs: []string{"GPU-a"}, Faulty: []app.FaultyGPU{{Name: "GPU-b", Fault: app.GPULost, Text: "is lost"}}}, "1 can be used; GPU-b is lost"},
-		{gpu.State{GPUs: []string{"GPU-a"}, Notes: []string{"WARNING", "exit status 14"}}, "1 can be used; nvidia-smi says: WARNING; exit status 14"},
-		{gpu.State{Unknown: true}, "0 can be used; nvidia-smi does not answer"},
+		{gpu.State{GPUs: []string{"GPU-a"}, Notes: []string{"WARNING", "exit status 14"}}, "1 can be used; nvidia-smi: WARNING; exit status 14"},
+		{gpu.State{Unknown: true}, "0 can be used; nvidia-smi does not respond"},
 	} {
-		must.Equal(t, "trouble", tt.state.Trouble(), tt.want)
+		must.Equal(t, "trouble", tt.state.Summary(), tt.want)
 	}
 }

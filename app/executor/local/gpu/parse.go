@@ -8,50 +8,50 @@ import (
 	"molrun/app"
 )
 
-// listing is what nvidia-smi says in one look.
+// listing is the output of nvidia-smi from one check.
 type listing struct {
 	cards     []card
-	instances map[string][]instance // by the UUID of their card
+	instances map[string][]instance // by UUID of their card
 	processes []program
-	notes     []string // what else it says
-	complete  bool     // it ended without an error, so that what it does not list is not there
+	notes     []string // other messages
+	complete  bool     // it exited without an error, so unlisted cards do not exist
 }
 
-// card is a card, or only the place of one that is lost.
+// card is a card, or only the location of a lost one.
 type card struct {
-	index, uuid, bus string // as far as they are known
-	memory, used     int64  // bytes; 0: unknown
+	index, uuid, bus string // as far as known
+	memory, used     int64  // bytes; 0 if unknown
 	load             int    // percent
 	divided          bool   // in MIG mode
 	fault            app.GPUFault
-	text             string // what is wrong
+	text             string // description of the fault
 }
 
-// instance is a part of a card (MIG).
+// instance is a MIG instance of a card.
 type instance struct {
 	uuid   string
-	memory int64 // bytes; 0: unknown
+	memory int64 // bytes; 0 if unknown
 }
 
 // program is a process that computes on a card or an instance.
 type program struct {
 	gpu    string
 	pid    string
-	memory int64 // bytes; 0: unknown
+	memory int64 // bytes; 0 if unknown
 }
 
-// Fields of --query-gpu. All of them exist since driver 450; fewFields exist in older ones,
-// which refuse a query with a field that they don't know.
+// Fields of --query-gpu. All of them exist since driver 450; fewFields exist in older
+// drivers, which reject a query with an unknown field.
 const (
 	allFields = "index,uuid,pci.bus_id,memory.total,memory.used,utilization.gpu,ecc.errors.uncorrected.volatile.total,mig.mode.current"
 	fewFields = "index,uuid,pci.bus_id,memory.total,memory.used,utilization.gpu"
 )
 
-// unknownField is what a driver says to a field that it does not know.
+// unknownField is a driver's message for a field that it does not support.
 const unknownField = "is not a valid field to query"
 
-// addCards reads lines such as "0, GPU-8f6c…, 00000000:1B:00.0, 81559, 4, 0, 0, Disabled", and
-// what else is said: of cards that are lost, and warnings.
+// addCards parses lines such as "0, GPU-8f6c…, 00000000:1B:00.0, 81559, 4, 0, 0,
+// Disabled", and other messages: about lost cards, and warnings.
 func (l *listing) addCards(text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -68,7 +68,7 @@ func (l *listing) addCards(text string) {
 	}
 }
 
-// addLost adds a lost card, unless it is named a second time.
+// addLost adds a lost card, unless it is listed already.
 func (l *listing) addLost(lost card) {
 	for _, c := range l.cards {
 		if c.bus != "" && c.bus == lost.bus || c.bus == lost.bus && c.index == lost.index {
@@ -86,12 +86,12 @@ func parseCard(line string) (c card, ok bool) {
 	if _, err := strconv.Atoi(fields[0]); err != nil || len(fields) < 3 {
 		return c, false
 	}
-	fields = append(fields, make([]string, 8)...) // those that were not asked for
+	fields = append(fields, make([]string, 8)...) // fields that were not queried
 	c = card{
 		index: fields[0], uuid: fields[1], bus: busOf(fields[2]),
 		memory: mebibytes(fields[3]), used: mebibytes(fields[4]), divided: fields[7] == "Enabled",
 	}
-	c.load, _ = strconv.Atoi(fields[5]) // 0 where it is unknown
+	c.load, _ = strconv.Atoi(fields[5]) // 0 if unknown
 	c.fault, c.text = faultOf(fields)
 	if !strings.HasPrefix(c.uuid, "GPU-") {
 		c.uuid = ""
@@ -99,8 +99,9 @@ func parseCard(line string) (c card, ok bool) {
 	return c, true
 }
 
-// faultOf finds what is wrong with a card. A field that a card does not have is "[N/A]" or
-// "[Not Supported]", which is no fault: some have no ECC, and some no memory of their own.
+// faultOf returns the fault of a card. A field that a card does not have is "[N/A]" or
+// "[Not Supported]", which is not a fault: some have no ECC, and some no memory of their
+// own.
 func faultOf(fields []string) (fault app.GPUFault, text string) {
 	values := strings.ToLower(strings.Join(fields, "\n"))
 	switch errors, _ := strconv.ParseInt(fields[6], 10, 64); {
@@ -126,8 +127,8 @@ var (
 	gpuNumber = regexp.MustCompile(`(?i)\bgpu ?(\d{1,2})(?::|$)`)
 )
 
-// parseLost reads a line such as "Unable to determine the device handle for GPU0000:0B:00.0:
-// Unknown Error", which several releases write in several ways.
+// parseLost parses a line such as "Unable to determine the device handle for
+// GPU0000:0B:00.0: Unknown Error", whose wording differs between releases.
 func parseLost(line string) (c card, ok bool) {
 	if !lostCard.MatchString(line) {
 		return c, false
@@ -148,7 +149,8 @@ func parseLost(line string) (c card, ok bool) {
 	return c, true
 }
 
-// busOf returns the address of a card on the bus in one spelling, "" if a text has none.
+// busOf returns the bus address of a card in normalized form, or "" if text contains
+// none.
 func busOf(text string) string {
 	found := busNumber.FindStringSubmatch(text)
 	if found == nil {
@@ -156,13 +158,13 @@ func busOf(text string) string {
 	}
 	domain, err := strconv.ParseUint(found[1], 16, 32)
 	if err != nil {
-		return "" // never: it is up to 8 hexadecimal digits
+		return "" // impossible: it has up to 8 hexadecimal digits
 	}
 	hex := strings.ToUpper(strconv.FormatUint(domain, 16))
 	return strings.Repeat("0", max(0, 4-len(hex))) + hex + ":" + strings.ToUpper(found[2])
 }
 
-// mebibytes reads a number of mebibytes; 0 if there is none.
+// mebibytes parses a number of mebibytes and returns bytes, 0 if there is no number.
 func mebibytes(text string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSuffix(text, " MiB"), 10, 64)
 	if err != nil || n < 0 {
@@ -177,8 +179,8 @@ var (
 	profileMemory  = regexp.MustCompile(`\.(\d+)gb`)
 )
 
-// addInstances reads the instances that nvidia-smi -L lists below each card. The name of
-// their profile, such as 3g.20gb, says their memory.
+// addInstances parses the instances that nvidia-smi -L lists below each card. The name of
+// their profile, such as 3g.20gb, contains their memory.
 func (l *listing) addInstances(list string) {
 	l.instances = map[string][]instance{}
 	of := ""
@@ -195,7 +197,7 @@ func (l *listing) addInstances(list string) {
 	}
 }
 
-// addProcesses reads lines such as "GPU-8f6c…, 4711, 1024".
+// addProcesses parses lines such as "GPU-8f6c…, 4711, 1024".
 func (l *listing) addProcesses(text string) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(line, ",")

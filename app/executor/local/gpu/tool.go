@@ -16,22 +16,23 @@ import (
 	"molrun/app/task/process"
 )
 
-// errNoAnswer says that the tool was not done in time, or that an earlier one can't be
-// killed, as while it waits for a broken driver.
-var errNoAnswer = errors.New("nvidia-smi does not answer")
+// errNoAnswer means that nvidia-smi did not finish in time, or that an earlier process
+// can't be killed, as while it waits for a broken driver.
+var errNoAnswer = errors.New("nvidia-smi does not respond")
 
-// errNotRun says that the tool could not be started, which says nothing about the GPUs.
+// errNotRun means that nvidia-smi could not be started, which is no information about the
+// GPUs.
 var errNotRun = errors.New("nvidia-smi could not be started")
 
 // tool runs nvidia-smi, one process at a time. Its methods must not be called concurrently.
 type tool struct {
 	path  string
-	root  string // of /proc
+	root  string // parent of /proc
 	bound time.Duration
-	child chan struct{} // closed when the last process has ended; nil: there was none
+	child chan struct{} // closed when the last process has exited; nil if there was none
 }
 
-// look asks for all that there is to know. An error says that nothing is known.
+// look queries everything about the GPUs. An error means that nothing is known.
 func (t *tool) look(ctx context.Context, known []string) (*listing, error) {
 	l := &listing{complete: true}
 	text, err := t.run(ctx, "--query-gpu="+allFields, "--format=csv,noheader,nounits")
@@ -61,7 +62,7 @@ func (t *tool) look(ctx context.Context, known []string) (*listing, error) {
 	return l, nil
 }
 
-// add adds the answer to a query for cards.
+// add adds the output of a query for cards.
 func (l *listing) add(text string, err error) error {
 	if err := noAnswer(err); err != nil {
 		return err
@@ -71,14 +72,14 @@ func (l *listing) add(text string, err error) error {
 		return nil
 	}
 	l.complete = false
-	if !slices.ContainsFunc(l.cards, func(c card) bool { return c.fault == app.GPULost }) { // else that is why
+	if !slices.ContainsFunc(l.cards, func(c card) bool { return c.fault == app.GPULost }) { // otherwise that is the cause
 		l.notes = append(l.notes, err.Error())
 	}
 	return nil
 }
 
-// lookOneByOne asks for each card by itself if there is none but lost ones: older drivers
-// name the first that is lost, and stop.
+// lookOneByOne queries each card separately if only lost ones are listed: older drivers
+// stop at the first lost card.
 func (t *tool) lookOneByOne(ctx context.Context, l *listing, known []string) error {
 	if len(l.cards) == 0 || slices.ContainsFunc(l.cards, func(c card) bool { return c.uuid != "" }) {
 		return nil
@@ -97,11 +98,12 @@ func (t *tool) lookOneByOne(ctx context.Context, l *listing, known []string) err
 	return nil
 }
 
-// buses returns the addresses of the cards that were seen before, or that the driver lists.
+// buses returns the addresses of the cards that were seen before or are listed by the
+// driver.
 func (t *tool) buses(known []string) []string {
 	all := slices.Clone(known)
 	driver, err := filepath.Glob(filepath.Join(t.root, "proc/driver/nvidia/gpus/*"))
-	if err == nil { // always: the pattern is valid
+	if err == nil { // always true: the pattern is valid
 		for _, path := range driver {
 			all = append(all, busOf(filepath.Base(path)))
 		}
@@ -110,7 +112,7 @@ func (t *tool) buses(known []string) []string {
 	return slices.DeleteFunc(slices.Compact(all), func(bus string) bool { return bus == "" })
 }
 
-// noAnswer returns err if it says that the tool did not answer.
+// noAnswer returns err if it means that nvidia-smi did not respond, otherwise nil.
 func noAnswer(err error) error {
 	if errors.Is(err, errNoAnswer) || errors.Is(err, errNotRun) {
 		return err
@@ -118,11 +120,11 @@ func noAnswer(err error) error {
 	return nil
 }
 
-// run runs the tool and returns what it prints, also where it fails. If its process can't be
-// killed, run returns nevertheless, and no further process starts before that one has ended.
+// run runs nvidia-smi and returns its output, even if it fails. If its process can't be
+// killed, run returns anyway, and no further process starts before that one has exited.
 func (t *tool) run(ctx context.Context, args ...string) (string, error) {
 	if !t.idle() {
-		return "", fmt.Errorf("%w: an earlier process of it can't be killed", errNoAnswer)
+		return "", fmt.Errorf("%w: an earlier nvidia-smi process can't be killed", errNoAnswer)
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.bound)
 	defer cancel()

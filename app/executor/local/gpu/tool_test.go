@@ -8,12 +8,12 @@ import (
 	"molrun/app/test/smi"
 )
 
-// TestOneProcessAtATime has an earlier process that can't be killed.
+// TestOneProcessAtATime simulates an earlier process that can't be killed.
 func TestOneProcessAtATime(t *testing.T) {
 	t.Parallel()
 	stuck := &tool{path: smi.New(t).Program, bound: time.Minute, child: make(chan struct{})}
 	_, err := stuck.run(t.Context(), "-L")
-	must.Fail(t, "while it runs", err, "an earlier process of it can't be killed")
+	must.Fail(t, "while it runs", err, "an earlier nvidia-smi process can't be killed")
 	close(stuck.child)
 	_, err = stuck.run(t.Context(), "-L")
 	must.OK(t, err)

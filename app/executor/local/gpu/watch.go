@@ -1,6 +1,6 @@
-// Package gpu watches the NVIDIA GPUs of this machine: which there are, which of them jobs
-// can be given, and what is wrong with the others. It asks nvidia-smi, which can be slow, fail
-// or hang where a driver or a card is broken; nothing waits for it longer than it likes.
+// Package gpu watches the NVIDIA GPUs of this machine: which ones exist, which can be
+// assigned to jobs, and what is wrong with the others. It queries nvidia-smi, which can
+// be slow, fail or hang if a driver or a card is broken; all waits for it are bounded.
 package gpu
 
 import (
@@ -21,65 +21,65 @@ import (
 )
 
 const (
-	// interval is the pause between looks.
+	// interval is the pause between checks.
 	interval = time.Minute
-	// callBound bounds one call of nvidia-smi. Without persistence mode the driver starts each
-	// card anew for it, which takes seconds for each.
+	// callBound bounds one call of nvidia-smi. Without persistence mode the driver
+	// initializes every card for each call, which takes seconds per card.
 	callBound = time.Minute
 	// closeBound is how long Close waits for a process that was killed.
 	closeBound = 3 * time.Second
 )
 
-// Options say what a Watcher watches.
+// Options configures a Watcher.
 type Options struct {
-	Selected []string // the GPUs that jobs can be given, by number or UUID; nil: all
-	Program  string   // nvidia-smi; "": the one on PATH, if any
+	Selected []string // GPUs that can be assigned to jobs, by index or UUID; nil means all
+	Program  string   // nvidia-smi; "" means the one on PATH, if any
 	Log      zerolog.Logger
 
-	Interval  time.Duration // 0: a minute
-	CallBound time.Duration // of one call of nvidia-smi; 0: a minute
-	Root      string        // where /proc is; "": /
+	Interval  time.Duration // 0 means a minute
+	CallBound time.Duration // for one call of nvidia-smi; 0 means a minute
+	Root      string        // parent of /proc; "" means /
 }
 
-// State is what is known of the GPUs.
+// State is the known state of the GPUs.
 type State struct {
-	GPUs     []string          // that jobs can be given, as CUDA_VISIBLE_DEVICES names them
-	Cards    map[string]string // the UUIDs of the cards of those that are instances (MIG)
+	GPUs     []string          // assignable to jobs, named as in CUDA_VISIBLE_DEVICES
+	Cards    map[string]string // UUID of the card for each GPU that is an instance (MIG)
 	Faulty   []app.FaultyGPU
-	Unknown  bool     // nvidia-smi has not answered yet
-	Notes    []string // what else it says
-	Smallest int64    // memory of the smallest GPU in bytes; 0: unknown
+	Unknown  bool     // nvidia-smi has not responded yet
+	Notes    []string // other messages of nvidia-smi
+	Smallest int64    // memory of the smallest GPU in bytes; 0 if unknown
 }
 
 // Watcher watches the GPUs. It must be closed.
 type Watcher struct {
 	options Options
-	tool    *tool // nil: there is none, and the state is fixed
+	tool    *tool // nil if there is none, and the state is fixed
 	changed chan struct{}
-	life    context.Context // of looks
+	life    context.Context // context of checks
 	end     context.CancelFunc
 
 	mu      sync.Mutex
-	current chan struct{} // closed at the end of the look under way; nil: there is none
-	looks   int           // so many have begun
+	current chan struct{} // closed at the end of the current check; nil if there is none
+	looks   int           // number of checks begun
 	closed  bool
-	err     error // of the last look
+	err     error // error of the last check
 
 	devices   []*device
 	processes []program
 	notes     []string
 	answered  bool
-	lookedAt  time.Time // when the look began that these are from
+	lookedAt  time.Time // when the check with these results began
 
-	holds   bool // it is known what jobs hold
+	holds   bool // held is known
 	held    map[string]bool
 	freedAt map[string]time.Time
 
 	state  State
-	faults map[string]app.GPUFault // as logged
+	faults map[string]app.GPUFault // as last logged
 }
 
-// New makes a Watcher, which has not looked yet.
+// New returns a Watcher, which has not checked the GPUs yet.
 func New(o Options) *Watcher {
 	o.Interval, o.CallBound, o.Root = cmp.Or(o.Interval, interval), cmp.Or(o.CallBound, callBound), cmp.Or(o.Root, "/")
 	w := &Watcher{
@@ -99,20 +99,20 @@ func New(o Options) *Watcher {
 	return w
 }
 
-// Present reports whether there is an nvidia-smi to ask.
+// Present reports whether there is an nvidia-smi to query.
 func (w *Watcher) Present() bool { return w.tool != nil }
 
-// State returns what is known now.
+// State returns the current state.
 func (w *Watcher) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
-// Changed receives after the State has changed.
+// Changed returns a channel that receives after the State has changed.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Run looks at the GPUs again after each interval until ctx ends.
+// Run checks the GPUs after each interval until ctx ends.
 func (w *Watcher) Run(ctx context.Context) error {
 	for {
 		select {
@@ -120,12 +120,12 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return nil
 		case <-time.After(w.options.Interval):
 		}
-		_ = w.Check(ctx) // the state says what could not be seen
+		_ = w.Check(ctx) // the state includes the error
 	}
 }
 
-// Check looks at the GPUs, and returns after that look, or when ctx ends; the look then goes
-// on. An error says that nothing could be seen.
+// Check checks the GPUs, and returns when the check is complete, or when ctx ends; the
+// check then continues in the background. An error means that nothing is known.
 func (w *Watcher) Check(ctx context.Context) error {
 	w.mu.Lock()
 	before := w.looks
@@ -137,7 +137,7 @@ func (w *Watcher) Check(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if look != before { // it has begun since
+		if look != before { // it began after this call
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return w.err
@@ -145,8 +145,8 @@ func (w *Watcher) Check(ctx context.Context) error {
 	}
 }
 
-// begin begins a look unless one is under way, and returns what is closed at its end, and
-// its number.
+// begin begins a check unless one is running, and returns a channel that is closed at its
+// end, and its number.
 func (w *Watcher) begin() (done <-chan struct{}, look int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +185,7 @@ func (w *Watcher) look(known []string) {
 	case errors.Is(err, errNotRun):
 		w.notes = []string{err.Error()} // the rest is as it was
 	case err != nil:
-		w.unanswered(err)
+		w.recordNoAnswer(err)
 	default:
 		w.answered = true
 		w.notes, w.processes = l.notes, l.processes
@@ -194,7 +194,7 @@ func (w *Watcher) look(known []string) {
 	w.publish()
 }
 
-// Close ends the look under way.
+// Close ends a running check.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -212,7 +212,7 @@ func (w *Watcher) Close() error {
 	}
 }
 
-// Hold says which GPUs jobs have. Other programs on those are not looked for.
+// Hold sets which GPUs jobs hold. These are not checked for other programs.
 func (w *Watcher) Hold(names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,7 +230,7 @@ func (w *Watcher) Hold(names []string) {
 	w.publish()
 }
 
-// publish makes the state from what is known, logs what has changed, and signals it.
+// publish computes the state, logs changes, and signals them.
 func (w *Watcher) publish() {
 	if w.tool == nil {
 		return
@@ -279,12 +279,12 @@ func (w *Watcher) makeState() State {
 	return s
 }
 
-// selects reports whether jobs can be given a device.
+// selects reports whether the configuration lets jobs use a device.
 func (w *Watcher) selects(d *device) bool {
 	return w.options.Selected == nil || slices.ContainsFunc(w.options.Selected, d.isCalled)
 }
 
-// log logs what has changed, once.
+// log logs each change once.
 func (w *Watcher) log(old State) {
 	for _, g := range w.state.Faulty {
 		if w.faults[g.Name] != g.Fault {
@@ -311,7 +311,7 @@ func (s State) AddTo(c *app.Capacity) {
 	c.GPUs, c.Cards, c.FaultyGPUs, c.GPUsUnknown = s.GPUs, s.Cards, s.Faulty, s.Unknown
 }
 
-// Count returns how many GPUs there are if none is faulty; a very large number while that is
+// Count returns the number of GPUs if none were faulty; a very large number while it is
 // unknown.
 func (s State) Count() int {
 	if s.Unknown {
@@ -322,14 +322,14 @@ func (s State) Count() int {
 	return c.ExpectedGPUs()
 }
 
-// Trouble says what is wrong, and how many GPUs are in use; "" if nothing is.
-func (s State) Trouble() string {
+// Summary describes the faults, and how many GPUs are in use; "" if there are none.
+func (s State) Summary() string {
 	var all []string
 	for _, g := range s.Faulty {
 		all = append(all, g.Name+" "+g.Text)
 	}
 	if len(s.Notes) > 0 {
-		all = append(all, "nvidia-smi says: "+strings.Join(s.Notes, "; "))
+		all = append(all, "nvidia-smi: "+strings.Join(s.Notes, "; "))
 	}
 	if s.Unknown && len(all) == 0 {
 		all = append(all, errNoAnswer.Error())

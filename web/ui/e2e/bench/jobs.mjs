@@ -1,4 +1,4 @@
-// The list of jobs, with ten jobs and with 100,000, and while 600 events a second come.
+// The list of jobs, with ten and 100,000 jobs, and with 600 events per second.
 import { execFileSync } from 'node:child_process'
 import { createServer, request } from 'node:http'
 import { once } from 'node:events'
@@ -63,7 +63,7 @@ async function list(server, browser, tell, jobs) {
 const perSecond = 600
 const seconds = 30
 
-/** Passes requests on, but makes the events up. */
+/** Forwards requests, but generates the events. */
 async function proxy(server, jobs) {
   let sent = 0
   const front = createServer((q, a) => {

@@ -1,4 +1,4 @@
-// What is left behind when somebody goes from page to page, 200 times.
+// What 200 page changes leave behind.
 import { big, config } from './big.mjs'
 import { mb, Watched } from './watched.mjs'
 

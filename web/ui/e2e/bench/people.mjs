@@ -1,4 +1,4 @@
-// The pages of admins with 10,000 users and keys.
+// The admin pages with 10,000 users and keys.
 import { ms, tasks, Watched } from './watched.mjs'
 
 export const config = ''

@@ -1,4 +1,4 @@
-// Large results: how soon they are shown, and how long they block the page.
+// Large results: time until shown, and how long they block the page.
 import { big, config } from './big.mjs'
 import { ms, tasks, Watched } from './watched.mjs'
 
@@ -36,9 +36,9 @@ export default async function ({ server, browser, tell }) {
     }
   }
   await ann.open('jobs/table?tab=files')
-  await page.getByRole('button', { name: /Look/ }).first().waitFor()
+  await page.getByRole('button', { name: /Preview/ }).first().waitFor()
   await watched.begin()
-  await page.getByRole('button', { name: /Look/ }).first().click()
+  await page.getByRole('button', { name: /Preview/ }).first().click()
   await page.locator('dialog pre').waitFor()
   tell('a look into a CSV file of 5 MB: longest task', tasks(await watched.longest()))
   ann.fine('large results')

@@ -1,4 +1,4 @@
-// The viewer: how soon it is ready, how long it blocks the page, how quickly it plays.
+// The viewer: time until ready, how long it blocks the page, and the playback rate.
 import { big, config } from './big.mjs'
 import { median, ms, tasks, Watched } from './watched.mjs'
 

@@ -1,4 +1,4 @@
-// What a page did to the browser: its longest task, memory, and what it left behind.
+// Measures a page: its longest task, memory, and leaks.
 
 /** Runs in the page before its scripts. */
 function observe() {
@@ -43,13 +43,13 @@ export class Watched {
     browser.on('Tracing.dataCollected', (e) => this.events.push(...e.value))
   }
 
-  /** Looks at the tasks of the page from now on. */
+  /** Starts recording the tasks of the page. */
   begin() {
     this.events.length = 0
     return this.browser.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['toplevel', 'blink.user_timing'] } })
   }
 
-  /** The longest task since, the one that computed most, and what all computed, in milliseconds. The rest of a task's time it waits: for a CPU, or for what draws. */
+  /** The duration of the longest task since begin, the maximum CPU time of a task, and the CPU time of all, in milliseconds. For the rest of its duration, a task waits for a CPU or the renderer. */
   async longest() {
     await this.page.evaluate(() => performance.mark('watched'))
     await this.page.waitForTimeout(200)
@@ -62,13 +62,13 @@ export class Watched {
     return { wall: most('dur'), cpu: most('tdur'), all: tasks.reduce((sum, t) => sum + (t.tdur ?? 0) / 1000, 0) }
   }
 
-  /** Megabytes that scripts hold, after the garbage is collected. */
+  /** Megabytes of the script heap after garbage collection. */
   async heap() {
     await this.cdp.send('HeapProfiler.collectGarbage')
     return (await this.cdp.send('Runtime.getHeapUsage')).usedSize / 1e6
   }
 
-  /** Everything that pages could leave behind. */
+  /** Counts everything that pages could leak. */
   async left() {
     const heap = await this.heap()
     const { metrics } = await this.cdp.send('Performance.getMetrics')

@@ -1,5 +1,5 @@
-// The pages of an administrator and of an account; a share link in another profile; a
-// failed job; the reference of the API; addresses that lead nowhere.
+// The admin and account pages; a share link in another profile; a failed job; the API reference;
+// unknown addresses.
 import assert from 'node:assert/strict'
 
 const sequence = 'DSHAKRHHGYKRKFHEKHHSHRGY'
@@ -36,24 +36,24 @@ export default async function ({ server, browser }) {
   await page.getByRole('button', { name: 'New key' }).click()
   await page.getByLabel('Name').fill('notebook')
   await person.look('new-key')
-  await page.getByRole('button', { name: 'Make the key' }).click()
+  await page.getByRole('button', { name: 'Create key' }).click()
   const made = await page.getByRole('dialog').locator('code').textContent()
   assert.equal((await server.api(made, 'GET', 'session')).email, 'root@lab.example')
   await page.getByRole('button', { name: 'Done' }).click()
   await page.getByRole('row', { name: /notebook/ }).getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('button', { name: 'Delete it' }).click()
+  await page.getByRole('button', { name: 'Delete key' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   assert.equal((await fetch(server.url + '/session', { headers: { 'x-api-key': made } })).status, 401)
 
-  // Nothing starts while drained.
+  // The queue can be paused.
   await person.open('admin')
-  await page.getByLabel('Why no jobs shall start').waitFor().catch(() => {})
+  await page.getByLabel('Reason for pausing the queue').waitFor().catch(() => {})
   await page.getByText('free of').waitFor()
 
   // A result is shared with a stranger.
   await person.open('jobs/shown')
   await page.getByRole('button', { name: 'Share' }).click()
-  await page.getByRole('button', { name: 'Make the link' }).click()
+  await page.getByRole('button', { name: 'Create link' }).click()
   const link = await page.getByLabel('Link').inputValue()
   await person.look('share')
   const stranger = await browser.person(server)
@@ -66,19 +66,19 @@ export default async function ({ server, browser }) {
   await stranger.look('shared')
   stranger.expect(/status of 404/)
   await stranger.page.goto(link.slice(0, -3) + 'AAA')
-  await stranger.page.getByText('This link shows nothing').waitFor()
+  await stranger.page.getByText('This link is not valid').waitFor()
   await stranger.look('shared-nothing')
   await stranger.close()
 
-  // A job that failed says why, and can be changed and run again.
+  // A failed job shows why, and can be edited and run again.
   await server.api(root, 'POST', 'submit-job', { jobName: 'stopped', type: 'cg-idp', settings: { sequences: [sequence], steps: 90_000_000 } })
   await person.open('jobs/stopped')
   await page.getByText('Running').first().waitFor()
   await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByRole('button', { name: 'Cancel it' }).click()
+  await page.getByRole('button', { name: 'Cancel job' }).click()
   await page.getByRole('region', { name: 'Why it failed' }).waitFor()
   await person.look('job-cancelled')
-  await page.getByRole('link', { name: 'Run again, changed' }).click()
+  await page.getByRole('link', { name: 'Edit and run again' }).click()
   await page.getByLabel('Steps', { exact: true }).fill('20000')
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
   await page.getByText('Completed').first().waitFor()
@@ -90,7 +90,7 @@ export default async function ({ server, browser }) {
   await page.getByText('Submission is idempotent').waitFor()
   await person.look('api-open')
   await person.open('no-such-page')
-  await page.getByText('There is no such page').waitFor()
+  await page.getByText('Page not found').waitFor()
   await person.look('no-such-page')
   person.fine('the administrator')
   await person.close()

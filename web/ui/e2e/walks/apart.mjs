@@ -1,5 +1,5 @@
-// Two organizations on one server: what one has, the other cannot see, whatever address it
-// knows; members of one organization see each other's jobs.
+// Two organizations on one server: neither can see the other's data, even with its addresses;
+// members of one organization see each other's jobs.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 
@@ -20,10 +20,10 @@ export default async function ({ server, browser }) {
   person.expect(/status of (40[34]|422)/)
   const telling = /quietfile|model\.pdb|toy-fold \d|ann@lab|bob@lab|92\.|residues/i
   for (const [path, text] of [
-    ['jobs?search=quiet', 'No job matches'], ['jobs?all=1&search=quietword', 'No job matches'],
-    ['jobs/quietword', 'There is no such job'], ['jobs/quietword?tab=log', 'There is no such job'], ['jobs/quietword?tab=files', 'There is no such job'],
-    ['jobs/quietbatch', 'There is no such job'], ['jobs/quietbatch-1', 'There is no such job'],
-    ['new/toy-figure?from=quietbatch-1', /can’t be shown/], ['compare?job=quietword&job=quietbatch-1', 'The jobs can’t be compared'], ['files', 'No files yet'], ['shared/quietword', 'This link shows nothing'],
+    ['jobs?search=quiet', 'No jobs match'], ['jobs?all=1&search=quietword', 'No jobs match'],
+    ['jobs/quietword', 'Job not found'], ['jobs/quietword?tab=log', 'Job not found'], ['jobs/quietword?tab=files', 'Job not found'],
+    ['jobs/quietbatch', 'Job not found'], ['jobs/quietbatch-1', 'Job not found'],
+    ['new/toy-figure?from=quietbatch-1', /can’t be shown/], ['compare?job=quietword&job=quietbatch-1', 'The jobs can’t be compared'], ['files', 'No files yet'], ['shared/quietword', 'This link is not valid'],
   ]) {
     await person.open(path)
     await page.getByText(text).first().waitFor()
@@ -36,7 +36,7 @@ export default async function ({ server, browser }) {
     assert.doesNotMatch(await page.locator('main').innerText(), /quiet|ann@lab|bob@lab/, path)
   }
 
-  // With the session of the other, and without the application.
+  // API requests with the session of the other organization.
   const answers = await page.evaluate(async () => {
     const answer = async (path, method = 'GET', body) => {
       const r = await fetch('../' + path, { method, headers: { 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) })

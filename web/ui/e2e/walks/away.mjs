@@ -1,5 +1,5 @@
-// A job that fails is mended and runs. A server that is away while each page is open, and
-// back; a job that is deleted while it is looked at; a session that ends at work.
+// A failing job is fixed and runs. The server goes down and comes back while each page is open; a
+// job is deleted while it is shown; a session ends while in use.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 
@@ -19,7 +19,7 @@ export default async function ({ server, browser }) {
   await ended(server, browser)
 }
 
-/** Fails, says why and what to change, and runs with what was changed. */
+/** A job fails, shows why, and runs after a change. */
 async function mended(ann) {
   const { page } = ann
   await ann.open('new/toy-fold')
@@ -46,28 +46,28 @@ async function mended(ann) {
   await page.locator('[data-view=model] [data-ready]').waitFor()
 }
 
-/** One that runs and one that waits behind it. */
+/** A running job, and a waiting one that is canceled. */
 async function cancelled(server, key, ann) {
   const { page } = ann
   for (const jobName of ['runs', 'waits']) await server.api(key, 'POST', 'submit-job', { jobName, type: 'cg-idp', settings: { sequences: ['DSHAKRHHGYKRKFHEKHHSHRGY'], steps: 90_000_000 } })
   await ann.open('jobs/waits')
   await page.getByText('Queued').first().waitFor()
   await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByRole('button', { name: 'Cancel it' }).click()
+  await page.getByRole('button', { name: 'Cancel job' }).click()
   await page.getByRole('region', { name: 'Why it failed' }).waitFor()
 }
 
-/** Each page while the server is away, and when it is back. */
+/** Each page while the server is down, and when it is back. */
 async function away(server, key, ann) {
   const { page } = ann
   ann.expect(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_SOCKET|ERR_INCOMPLETE|ERR_NETWORK|net::ERR|Failed to fetch dynamically imported module/)
   const here = (name) => page.getByRole('link', { name, exact: true }).first().click()
-  // One after the other, as each finds out by itself.
+  // One after the other, as each retries on its own.
   const back = async () => {
     while (await page.getByRole('alert').count() > 0) await page.getByRole('alert').first().waitFor({ state: 'detached' })
   }
 
-  // A log is followed by one stream, while the record of its job changes every second.
+  // A log uses a single stream, although the record of its job changes every second.
   let streams = 0
   const count = (request) => (streams += /\/events\?logs=1/.test(request.url()) ? 1 : 0)
   page.on('request', count)
@@ -77,7 +77,7 @@ async function away(server, key, ann) {
   page.off('request', count)
   assert.equal(streams, 1)
 
-  // Those that follow what happens say that they do not, and go on by themselves.
+  // Live pages show that they are not live, and resume automatically.
   for (const [path, there] of [['jobs', 'folded-2'], ['jobs/runs', 'runs'], ['jobs/runs?tab=log', 'CALVADOS']]) {
     await ann.open(path)
     await page.getByText(there).first().waitFor()
@@ -91,7 +91,7 @@ async function away(server, key, ann) {
     await back()
   }
 
-  // A structure whose connection breaks is loaded again.
+  // A structure is reloaded after a lost connection.
   let broken = 0
   await page.route(/\.pdb/, (route) => {
     broken++
@@ -102,7 +102,7 @@ async function away(server, key, ann) {
   await back()
   assert.equal(broken, 1)
 
-  // Those that load something say that it can't be shown, until it can.
+  // Other pages show an error until they can be loaded.
   await ann.open('jobs')
   await page.getByText('folded-2').first().waitFor()
   for (const [link, title] of [['Files', 'Files'], ['New job', 'New job'], ['Admin', 'Admin'], ['API', 'API']]) { await here(link); await page.getByRole('heading', { name: title }).first().waitFor().catch(() => {}) }
@@ -111,23 +111,23 @@ async function away(server, key, ann) {
   await server.stop('SIGKILL')
   for (const link of ['Files', 'New job', 'Admin']) {
     await here(link)
-    await page.getByRole('alert').getByText('The server does not answer').first().waitFor()
+    await page.getByRole('alert').getByText('The server is not responding').first().waitFor()
     await page.getByRole('button', { name: 'Try again' }).first().waitFor()
     await ann.look('away-' + link.replace(' ', '-'))
   }
   await here('Files')
-  await page.getByRole('alert').getByText('The server does not answer').first().waitFor()
+  await page.getByRole('alert').getByText('The server is not responding').first().waitFor()
   await server.start(config)
   await back()
   await page.getByText('No files yet').waitFor()
 
-  // A form keeps what is typed, and can be submitted when the server is back.
+  // A form keeps its text, and can be submitted when the server is back.
   await ann.open('new/toy-fold')
   await page.getByRole('textbox', { name: 'Residues' }).fill('21')
   await page.locator('#job-name').fill('kept')
   await server.stop('SIGKILL')
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
-  await page.getByRole('alert').getByText('The server does not answer').waitFor()
+  await page.getByRole('alert').getByText('The server is not responding').waitFor()
   await ann.look('away-form')
   await server.start(config)
   assert.equal(await page.getByRole('textbox', { name: 'Residues' }).inputValue(), '21')
@@ -135,7 +135,7 @@ async function away(server, key, ann) {
   await page.getByRole('heading', { name: 'kept' }).waitFor()
 }
 
-/** Deleted elsewhere. */
+/** A job is deleted elsewhere. */
 async function deleted(server, key, ann) {
   const { page } = ann
   ann.expect(/status of 404/)
@@ -154,7 +154,7 @@ async function deleted(server, key, ann) {
   await page.getByRole('row', { name: /runs/ }).waitFor({ state: 'detached' })
 }
 
-/** The key is deleted while its person types. */
+/** The key is deleted while its user is typing. */
 async function ended(server, browser) {
   const first = server.key('lab', 'bob@lab.example')
   const second = server.key('lab', 'bob@lab.example')

@@ -1,5 +1,5 @@
-// A batch of which some rows fail: why, in which order, pictures of the best, a new job that
-// begins with them, and what depends on what.
+// A batch with failed rows: reasons, order, images of the best rows, a new job that uses them, and
+// dependencies.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 
@@ -19,7 +19,7 @@ export default async function ({ server, browser }) {
   await page.getByRole('link', { name: 'folds-9' }).waitFor()
   await page.getByTitle('5 completed').waitFor()
 
-  // Failed rows come first, each with its sentence; then the best ones.
+  // Failed rows come first, each with its message; then the best ones.
   const table = page.getByRole('region', { name: 'Rows of folds' })
   const names = () => table.getByRole('rowheader').allTextContents()
   await page.waitForFunction(() => [...document.querySelectorAll('tbody th')].length === 9)
@@ -33,11 +33,11 @@ export default async function ({ server, browser }) {
   await page.waitForFunction(() => document.querySelector('tbody th')?.textContent === 'folds-1')
   await page.reload()
   await page.waitForFunction(() => document.querySelector('tbody th')?.textContent === 'folds-1')
-  await page.getByRole('button', { name: 'Plot two figures' }).click()
-  await page.getByLabel('Across').selectOption({ label: 'Radius (Å)' })
+  await page.getByRole('button', { name: 'Plot two metrics' }).click()
+  await page.getByLabel('X axis').selectOption({ label: 'Radius (Å)' })
 
-  // Pictures of the best rows, with one drawing context; one of them in three dimensions.
-  await page.getByRole('button', { name: 'Look at their structures' }).click()
+  // Images of the best rows, with one WebGL context; one of them in 3D.
+  await page.getByRole('button', { name: 'Show structures' }).click()
   const pictures = page.getByLabel('The best rows').locator('img')
   await page.waitForFunction(() => document.querySelectorAll('section[aria-label="The best rows"] img').length === 5)
   assert.ok(await pictures.first().evaluate((img) => img.naturalWidth >= 320))
@@ -49,9 +49,9 @@ export default async function ({ server, browser }) {
   await ann.look('batch-structures')
   await page.setViewportSize({ width: 1280, height: 800 })
 
-  // The best two as input of a new batch.
+  // The best two as input for a new batch.
   await page.getByLabel('How many rows').fill('2')
-  await page.getByRole('link', { name: 'as input of…' }).click()
+  await page.getByRole('link', { name: 'as input for…' }).click()
   await page.getByRole('link', { name: 'Toy folding' }).click()
   await page.getByText('job:folds-1/@model').waitFor()
   await page.getByText('job:folds-8/@model').waitFor()
@@ -60,14 +60,14 @@ export default async function ({ server, browser }) {
   await page.getByRole('heading', { name: 'again' }).waitFor()
   await ann.open('jobs/folds-1')
 
-  await page.getByText('1 path of the output folder is not in the result').click()
-  await page.getByText('gone.pdb: a link to a file that is not there').waitFor()
+  await page.getByText('1 path in the output folder is not in the result').click()
+  await page.getByText('gone.pdb: a link to a missing file').waitFor()
 
-  // pLDDT from 0 to 1 is shown of 100, and coloured so.
+  // pLDDT from 0 to 1 is shown and colored as 0 to 100.
   await page.locator('[data-view=model] [data-ready]').waitFor()
-  await page.getByRole('list', { name: 'Colours of pLDDT' }).getByText('> 90 very high').waitFor()
+  await page.getByRole('list', { name: 'pLDDT colors' }).getByText('> 90 very high').waitFor()
 
-  // A residue is marked in the structure and in the matrix, whichever the pointer is on.
+  // A residue under the pointer is marked in both structure and matrix.
   await page.locator('[data-view=model] [data-ready]').waitFor()
   await page.locator('[data-view=pae]').scrollIntoViewIfNeeded()
   const cell = page.locator('[data-view=pae] .value')
@@ -94,7 +94,7 @@ export default async function ({ server, browser }) {
   await page.getByRole('link', { name: 'again', exact: true }).waitFor()
   await ann.look('job-used')
 
-  // Files are named after job and view.
+  // Downloaded files are named after job and view.
   const saved = page.waitForEvent('download')
   await page.locator('[data-view=loss]').getByRole('button', { name: 'CSV' }).click()
   assert.equal((await saved).suggestedFilename(), 'folds-1-Loss.csv')
@@ -102,10 +102,10 @@ export default async function ({ server, browser }) {
   await page.locator('[data-view=pae]').getByRole('button', { name: 'PNG' }).click()
   assert.equal((await picture).suggestedFilename(), 'folds-1-Predicted-aligned-error.png')
 
-  // Side by side: figures with titles and digits, settings that differ before those that do not.
+  // Comparison: metrics with titles and digits, differing settings first.
   await ann.open('compare?job=folds-1&job=folds-3&job=folds-8')
   const compared = page.getByRole('region', { name: 'Comparison' })
-  await compared.getByRole('row', { name: /Mean pLDDT 92.1 ★ the best 86.4 90.7/ }).waitFor()
+  await compared.getByRole('row', { name: /Mean pLDDT 92.1 ★ best 86.4 90.7/ }).waitFor()
   await compared.getByRole('row', { name: /^Residues 20 60 30/ }).waitFor()
   await page.getByRole('heading', { name: 'Curves' }).waitFor()
   await page.locator('.chart canvas').first().waitFor()
@@ -115,10 +115,10 @@ export default async function ({ server, browser }) {
   await ann.look('compare')
   await page.setViewportSize({ width: 1280, height: 800 })
 
-  // A job for each row of a table that another job has made.
+  // A job for each row of a table made by another job.
   await ann.open('jobs/folds-1?tab=files')
-  await page.getByRole('row', { name: /designs.csv/ }).getByRole('button', { name: 'Look' }).click()
-  await page.getByRole('link', { name: 'A job for each row…' }).click()
+  await page.getByRole('row', { name: /designs.csv/ }).getByRole('button', { name: 'Preview' }).click()
+  await page.getByRole('link', { name: 'Run a job for each row…' }).click()
   await page.getByRole('link', { name: 'Toy folding' }).click()
   await page.getByText('All columns, each row of a table: job:folds-1/designs.csv').waitFor()
   await page.getByText('3 jobs', { exact: true }).waitFor()
@@ -126,9 +126,9 @@ export default async function ({ server, browser }) {
   await ann.look('new-job-each')
   await page.getByRole('button', { name: 'Remove All columns' }).click()
   await page.getByLabel('A job for').selectOption({ label: 'each file of a folder' })
-  await page.getByLabel('Folder and names').fill('none/*.pdb')
+  await page.getByLabel('Folder and name pattern').fill('none/*.pdb')
   await page.getByRole('button', { name: 'Add', exact: true }).click()
-  await page.getByText(/no completed upload of yours is named none/).first().waitFor()
+  await page.getByText(/you have no completed upload named none/).first().waitFor()
   await ann.look('new-job-each-fault')
   await page.getByRole('button', { name: 'Remove Template' }).click()
   await page.getByLabel('A job for').selectOption({ label: 'each row of a table' })

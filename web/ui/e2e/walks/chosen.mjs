@@ -1,6 +1,6 @@
-// The file that is chosen is the one that runs, whatever has come under its name since: sent
-// anew, restored, from the list of uploads, in a job that is run again, and the examples of
-// programs. A table: its cells with lines, those without a value, and what is wrong with it.
+// A job uses the chosen file, even if another one of the same name was uploaded since: sent again,
+// restored, from the list of uploads, in a job that is run again, and in the examples of programs.
+// A table: multi-line cells, empty cells, and errors.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,18 +17,18 @@ export default async function ({ server, browser }) {
   const fasta = (n) => '>a\n' + 'GS'.repeat(n / 2) + '\n'
   writeFileSync(own, fasta(22))
 
-  /** Another a.fasta is sent by another tab. */
+  /** Uploads another a.fasta in another tab. */
   async function another(residues) {
     await tab.goto(`${server.url}/ui/files`)
     await tab.locator('input[type=file]').setInputFiles({ name: 'a.fasta', mimeType: 'text/plain', buffer: Buffer.from(fasta(residues)) })
-    await tab.locator('[data-upload="a.fasta"]').getByText('there', { exact: true }).waitFor()
+    await tab.locator('[data-upload="a.fasta"]').getByText('uploaded', { exact: true }).waitFor()
   }
   const field = page.locator('[data-field=fasta]')
   const choose = async (file) => {
     await field.locator('input[type=file]').setInputFiles(file)
     await field.getByText('a.fasta', { exact: true }).waitFor()
   }
-  /** Submits the form, and returns how many residues the job was about. */
+  /** Submits the form and returns the number of residues in the result. */
   async function submit(name) {
     await page.locator('#job-name').fill(name)
     await page.getByRole('button', { name: 'Submit', exact: true }).click()
@@ -36,7 +36,7 @@ export default async function ({ server, browser }) {
     return (await server.end(key, name)).metrics.results.length
   }
 
-  // Chosen, then another comes, and the page is loaded anew.
+  // A file is chosen, then another is uploaded, and the page is reloaded.
   await ann.open('new/sequence-properties')
   await choose(own)
   await another(30)
@@ -49,36 +49,36 @@ export default async function ({ server, browser }) {
   await page.getByRole('row', { name: /^FASTA file a\.fasta$/ }).waitFor()
   await ann.look('chosen-input')
 
-  // The server has the bytes of old.
+  // The server already has the bytes.
   await ann.open('new/sequence-properties')
   await choose(own)
   assert.equal(await submit('known'), 22)
 
-  // Two of one name on the server.
+  // Two files of the same name on the server.
   await ann.open('new/sequence-properties')
-  await field.getByRole('button', { name: /^On the server/ }).click()
+  await field.getByRole('button', { name: /^Choose on the server/ }).click()
   const there = page.getByRole('dialog').getByRole('button', { name: /inputs\/a\.fasta/ })
   await there.nth(1).waitFor()
   await ann.look('chosen-server')
   await there.nth(1).click() // the newest is first
   assert.equal(await submit('older'), 22)
 
-  // A job that named its file by folder and name, before another came.
+  // A job that referenced its file by folder and name, before another upload.
   await another(40)
   await server.run(key, 'plain', 'sequence-properties', { fasta: 'inputs/a.fasta' })
   await another(50)
   await ann.open('jobs/plain')
-  await page.getByRole('link', { name: 'Run again, changed' }).click()
+  await page.getByRole('link', { name: 'Edit and run again' }).click()
   await field.getByText('a.fasta', { exact: true }).waitFor()
   assert.equal(await submit('again'), 40)
 
-  // Examples of two programs, of the same name.
+  // Example files of the same name from several programs.
   for (const type of ['tm-align', 'dssp', 'structure-summary']) {
     await ann.open('new/' + type)
-    await page.getByRole('button', { name: 'Fill in the example' }).click()
+    await page.getByRole('button', { name: 'Load the example' }).click()
     await page.getByText('lysozyme.pdb', { exact: true }).first().waitFor()
   }
-  // What it holds is told beside it, before and after.
+  // The summary of the file is shown next to it, before and after submission.
   const holds = /^1 chain, 129 residues/
   await page.getByText(holds).waitFor()
   await ann.look('chosen-seen')
@@ -95,13 +95,13 @@ export default async function ({ server, browser }) {
   assert.deepEqual([input.filename, input.sha256], ['lysozyme.pdb', files.find((f) => f.filename === 'lysozyme.pdb').sha256])
   assert.ok((await server.api(key, 'GET', 'files?folder=examples/tm-align')).files.some((f) => f.filename === 'lysozyme.pdb'))
 
-  // A table: a column is typed beside it; a cell is wrong; the mended one has two rows.
+  // A table: a setting that is also a column; a wrong cell; the fixed table has two rows.
   const table = page.locator('input[type=file][accept=".csv,.tsv,.tab,.xlsx,.txt"]').first()
   const send = (text) => table.setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
   await ann.open('new/sequence-properties')
   await page.getByLabel('pH', { exact: true }).fill('5')
   await send('jobName,sequence,pH\none,"ACDEF\nGHIKL",6\ntwo,ACDEFB,15\n')
-  await page.getByRole('button', { name: 'Take pH from the table' }).click()
+  await page.getByRole('button', { name: 'Use pH from the table' }).click()
   await page.getByText('line 4, column "pH": must be at most 14, got 15').first().waitFor()
   await page.getByText(/^line 4, column "sequence"/).first().waitFor()
   await ann.look('table-fault')
@@ -109,7 +109,7 @@ export default async function ({ server, browser }) {
   await ann.look('table-fault')
   await page.setViewportSize({ width: 1280, height: 800 })
   await send('jobName;sequence;pH\r\none;ACDEF;1,234\r\n')
-  await page.getByText('line 2, column "pH": "1,234" may be read as 1.234 or as 1234').first().waitFor()
+  await page.getByText('line 2, column "pH": "1,234" is ambiguous: it can mean 1.234 or 1234').first().waitFor()
   await send('jobName;sequence;pH;\r\none;"ACDEF\r\nGHIKL";6,5;\r\ntwo;ACDEF;;\r\n;;;\r\n')
   await page.getByText('2 jobs', { exact: true }).waitFor()
   await page.locator('#job-name').fill('rows')

@@ -1,5 +1,5 @@
-// Docking as a chemist does it: a receptor dropped, a box on it, five molecules pasted; the
-// table by affinity, and the pose of a row in its receptor, with what is around it.
+// Docking as a chemist does it: drop a receptor, place a box on it, paste five molecules; the table
+// by affinity, and the pose of a row in its receptor, with the residues around it.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 
@@ -20,30 +20,30 @@ export default async function ({ server, browser }) {
   await ann.open('new/vina')
   await ann.drop('[data-field=receptor] .drop', 'lysozyme.pdb', receptor)
   await page.getByText('lysozyme.pdb', { exact: true }).waitFor()
-  await page.getByText('The box on the structure').click()
+  await page.getByText('Box on the structure').click()
   await page.locator('.viewer[data-ready]').waitFor()
-  await page.getByRole('button', { name: 'Place a box' }).click()
+  await page.getByRole('button', { name: 'Place box' }).click()
   for (const [axis, at] of Object.entries({ x: 6, y: 3, z: 1.2 })) {
-    await page.getByLabel(`Centre ${axis} in ångströms`).fill(String(at))
+    await page.getByLabel(`Center ${axis} in ångströms`).fill(String(at))
     await page.getByLabel(`Size ${axis} in ångströms`).fill('18')
   }
   await page.locator('[data-field=center] input[type=text]').waitFor()
-  assert.equal(await page.getByRole('textbox', { name: /Centre of the box/ }).inputValue(), '6 3 1.2')
+  assert.equal(await page.getByRole('textbox', { name: /Box center/ }).inputValue(), '6 3 1.2')
 
-  // The box moves with the pointer, and back.
+  // The box is dragged, then reset.
   await page.getByRole('button', { name: 'Move by dragging' }).click()
   const host = await page.locator('.viewer .host').boundingBox()
   await page.mouse.move(host.x + 200, host.y + 150)
   await page.mouse.down()
   await page.mouse.move(host.x + 260, host.y + 150, { steps: 3 })
   await page.mouse.up()
-  assert.notEqual(await page.getByRole('textbox', { name: /Centre of the box/ }).inputValue(), '6 3 1.2')
+  assert.notEqual(await page.getByRole('textbox', { name: /Box center/ }).inputValue(), '6 3 1.2')
   await page.getByRole('button', { name: 'Done moving' }).click()
-  await page.getByRole('textbox', { name: /Centre of the box/ }).fill('6 3 1.2')
+  await page.getByRole('textbox', { name: /Box center/ }).fill('6 3 1.2')
 
   await page.locator('[data-field=ligands]').getByRole('button', { name: 'Paste Ligands' }).click()
-  await page.getByLabel('Content of the file').fill(molecules.join('\n'))
-  await page.getByLabel('Kind of file').selectOption('.smi')
+  await page.getByLabel('File content').fill(molecules.join('\n'))
+  await page.getByLabel('File type').selectOption('.smi')
   await ann.look('docking-paste')
   await page.getByRole('button', { name: 'Use it' }).click()
   await page.locator('[data-field=ligands]').getByText(/ligands-\d+\.smi/).waitFor()
@@ -55,7 +55,7 @@ export default async function ({ server, browser }) {
   await page.getByRole('heading', { name: 'docked' }).waitFor()
   await page.getByText('Completed').first().waitFor({ timeout: 240_000 })
 
-  // The table by affinity, worst first and best first.
+  // The table sorted by affinity.
   const table = page.getByRole('region', { name: 'Table: Ligands ranked by affinity' })
   await table.getByRole('button', { name: /Affinity/ }).click()
   await page.waitForFunction(() => document.querySelector('[data-view=ranked] th[aria-sort=ascending]'))
@@ -63,19 +63,19 @@ export default async function ({ server, browser }) {
   assert.equal(affinities.length, 5)
   assert.deepEqual(affinities, affinities.toSorted((a, b) => a - b))
 
-  // A row's pose lies in the receptor.
+  // The pose of a row is shown in the receptor.
   await table.getByRole('row', { name: /phenol/ }).getByRole('button', { name: /Show/ }).click()
   const pose = page.locator('[data-view=poses]')
   await pose.locator('[data-ready]').waitFor()
   assert.match(await pose.getByLabel('File of Poses').inputValue(), /phenol/)
   assert.equal(await pose.getByLabel('Shown together with Poses').inputValue(), 'receptor.pdb')
   await pose.getByText(/Within 5 Å: .*[A-Z]{3} \d+/).waitFor()
-  await pose.getByLabel('Colours of structures').getByText('receptor.pdb').waitFor()
+  await pose.getByLabel('Structure colors').getByText('receptor.pdb').waitFor()
   await pose.scrollIntoViewIfNeeded()
   await ann.look('docking-pose')
   const together = await pose.locator('.host').screenshot()
   await pose.getByLabel('Shown together with Poses').selectOption('')
-  await pose.getByLabel('Colours of structures').waitFor({ state: 'detached' })
+  await pose.getByLabel('Structure colors').waitFor({ state: 'detached' })
   await pose.locator('[data-ready]').waitFor()
   assert.notDeepEqual(await pose.locator('.host').screenshot(), together)
   await pose.getByLabel('Shown together with Poses').selectOption('receptor.pdb')

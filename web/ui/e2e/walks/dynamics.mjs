@@ -1,5 +1,5 @@
-// The example of GROMACS, as small as it gets: its trajectory, and how far it moves from its
-// start. It takes a minute of one core: with LONG=1.
+// The GROMACS example, as small as possible: its trajectory and RMSD. It takes a minute on one
+// core, so it runs only with LONG=1.
 export const needs = ['gmx']
 export const long = true
 export const config = '[runner]\ncpus = 2\n'
@@ -12,7 +12,7 @@ export default async function ({ server, browser }) {
   const { ready, missing } = await server.api(key, 'GET', 'algorithms/gromacs')
   if (!ready) return `gromacs is not ready here: ${missing.join('; ')}`
   await ann.open('new/gromacs')
-  await page.getByRole('button', { name: 'Fill in the example' }).click()
+  await page.getByRole('button', { name: 'Load the example' }).click()
   await page.getByText('lysozyme.pdb', { exact: true }).waitFor()
   await page.locator('#job-name').fill('md')
   await page.getByText(/can run here|Starts in about/).waitFor()

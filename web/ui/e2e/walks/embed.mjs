@@ -1,5 +1,5 @@
-// A shared structure within the page of another program, such as a notebook; no other page
-// of the application can be shown so.
+// A shared structure embedded in another page, such as a notebook; no other page of the application
+// can be embedded.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ export default async function ({ server, browser }) {
     await page.goto(notebook)
     const [shown, ...others] = page.frames().slice(1)
     await shown.locator('[data-view=trajectory] [data-ready]').waitFor()
-    await shown.getByRole('link', { name: 'shown: all of the result' }).waitFor()
+    await shown.getByRole('link', { name: 'shown: full result' }).waitFor()
     assert.equal(await shown.locator('nav, [data-view]:not([data-view=trajectory])').count(), 0)
     for (const refused of others) assert.equal(await refused.locator('main').count(), 0, 'another page is shown in a frame')
     await ann.look('embed', { axe: false })

@@ -1,5 +1,5 @@
-// A person who has never seen it: from "/" to a finished example, watched, with its
-// trajectory and plot; the log; the files; a job that fails, is mended and runs; a batch.
+// A new user: from "/" to a finished example, watched while it runs, with its trajectory, plots,
+// log and files; figures; estimates; errors in a form.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 
@@ -11,21 +11,21 @@ export default async function ({ server, browser }) {
   const { page } = ann
   await ann.signIn(key)
 
-  // From where one begins, an example is one click away.
+  // On the start page, an example is one click away.
   await ann.open('')
   await page.getByRole('heading', { name: 'What do you want to do?' }).waitFor()
   await page.getByRole('button', { name: 'Try an example' }).waitFor()
   await ann.look('home-empty')
   await page.getByRole('button', { name: 'Try an example' }).click()
   await page.getByRole('heading', { name: 'example-Hst5' }).waitFor()
-  await page.waitForFunction(() => /^(\d+ %|◐|✓|⚠) · example-Hst5 – molrun$/.test(document.title)) // the tab says how far it is
+  await page.waitForFunction(() => /^(\d+ %|◐|✓|⚠) · example-Hst5 – molrun$/.test(document.title)) // the tab shows the progress
   await ann.open('')
   await page.getByRole('link', { name: 'example-Hst5' }).waitFor()
   await ann.look('home')
   await page.setViewportSize({ width: 360, height: 740 })
   await ann.look('home')
   await page.setViewportSize({ width: 1280, height: 800 })
-  // Once more, it is the same job.
+  // A second click opens the same job.
   await page.getByRole('button', { name: 'Try an example' }).click()
   await page.getByRole('heading', { name: 'example-Hst5', exact: true }).waitFor()
   await page.getByText('Completed').first().waitFor()
@@ -44,7 +44,7 @@ export default async function ({ server, browser }) {
   await page.setViewportSize({ width: 360, height: 740 })
   await ann.look('new-job')
   await page.setViewportSize({ width: 1280, height: 800 })
-  // However fast it is typed, no letter is lost; a slip is forgiven.
+  // No letter is lost in fast typing; a typo is tolerated.
   const field = page.getByRole('searchbox', { name: 'Search programs' })
   for (const text of ['secondary structure', 'disordred protein']) {
     await field.fill('')
@@ -52,7 +52,7 @@ export default async function ({ server, browser }) {
     assert.equal(await field.inputValue(), text)
   }
   await page.getByRole('listitem').first().getByText('cg-idp').waitFor()
-  // The address follows, and the page stays as it is.
+  // The URL follows, and the page is not recreated.
   await field.evaluate((f) => (window.field = f))
   await field.pressSequentially(' ')
   await page.getByLabel('Purpose').selectOption({ index: 1 })
@@ -61,8 +61,8 @@ export default async function ({ server, browser }) {
   await page.getByLabel('Purpose').selectOption({ index: 0 })
   await ann.look('new-job-search')
   await page.getByRole('link', { name: /Simulate a disordered protein/i }).first().click()
-  await page.getByRole('button', { name: 'Fill in the example' }).click()
-  await page.getByLabel('Steps', { exact: true }).fill('2000000') // of the example, fewer
+  await page.getByRole('button', { name: 'Load the example' }).click()
+  await page.getByLabel('Steps', { exact: true }).fill('2000000') // fewer than in the example
   await page.getByText(/can run here|Starts in about/).waitFor()
   await ann.look('new-job-form')
   await page.locator('#job-name').fill('hst5')
@@ -80,7 +80,7 @@ export default async function ({ server, browser }) {
   await page.getByRole('link', { name: 'Result', exact: true }).click()
   await page.getByText('Radius of gyration').first().waitFor()
   await page.locator('[data-view=trajectory] [data-ready]').waitFor()
-  // What was run, and values with their errors; how fast it was is not among the main figures.
+  // Inputs, and metrics with their errors; speed is not among the main metrics.
   await page.getByText('DSHAKRHHGYKRKFHEKHHSHRGY').waitFor()
   await page.getByText(/^1\.\d+ ± 0\.0\d+$/).first().waitFor()
   assert.equal(await page.getByText('Speed of one core').isVisible(), false)
@@ -103,23 +103,23 @@ export default async function ({ server, browser }) {
   await ann.look('job-result')
   await page.setViewportSize({ width: 1280, height: 800 })
 
-  // Before any has run: how long it takes, and that it is too short for what it is asked.
+  // Before the first run: the estimated time, and a warning about too few steps.
   await ann.open('new/cg-condensate')
-  await page.getByRole('button', { name: 'Fill in the example' }).click()
+  await page.getByRole('button', { name: 'Load the example' }).click()
   await page.locator('#job-name').fill('slab')
   await page.getByText(/runs for about/).waitFor()
-  await page.getByText('By the algorithm file of cg-condensate 1.').waitFor()
+  await page.getByText('Based on the algorithm file of cg-condensate 1.').waitFor()
   await page.getByText(/^steps are too few for concentrations/).waitFor()
   await ann.look('advice')
   await page.getByLabel('Steps', { exact: true }).fill('1000000')
   await page.getByText(/^steps are too few for concentrations/).waitFor({ state: 'detached' })
 
-  // Mistakes are told at their fields, as they are typed.
+  // Errors appear at their fields during typing.
   await ann.open('new/cg-idp')
   await page.getByRole('textbox', { name: 'Sequences', exact: true }).fill('DSHBKR')
   await page.getByText(/'B' is not an amino acid/).first().waitFor()
   await ann.look('new-job-fault')
-  // What is wrong leads to its field.
+  // An error links to its field.
   await page.locator('#job-name').focus()
   await page.getByText('Fix 1 problem before submitting.').waitFor()
   await page.getByRole('button', { name: 'Sequences', exact: true }).click()
@@ -127,12 +127,12 @@ export default async function ({ server, browser }) {
   await page.reload()
   await page.getByText('Restored from your unsaved draft.').waitFor()
   await page.locator('#job-name').fill('hst5')
-  await page.getByText('There is a job of this name').waitFor()
+  await page.getByText('A job with this name already exists').waitFor()
   ann.fine('the example')
   await ann.close()
 }
 
-/** Figures have titles with units on the page, and in the files that papers take, with a caption. */
+/** Figures have axis titles with units on the page, and also a caption in the files for papers. */
 async function figures(ann) {
   const { page } = ann
   const saved = async (view, kind) => {
@@ -148,7 +148,7 @@ async function figures(ann) {
     ['scaling', 'Separation in the sequence', 'RMS distance (nm)', 'Power law'],
     ['contacts', 'Residue', 'Contact frequency', 'Pairs of residues closer than 4 along the chain are omitted.'],
   ]) {
-    const svg = String(await saved(view, 'SVG')).replace(/<\/text><text[^>]*>/g, ' ') // captions go over several lines
+    const svg = String(await saved(view, 'SVG')).replace(/<\/text><text[^>]*>/g, ' ') // captions are wrapped
     for (const text of [...texts, 'hst5, cg-idp 1.']) assert.ok(svg.includes(text), `${view} lacks “${text}”: ${svg.slice(0, 2000)}`)
   }
   const contacts = page.locator('[data-view=contacts]')
@@ -156,7 +156,7 @@ async function figures(ann) {
   const png = await saved('contacts', 'PNG')
   assert.equal(png.readUInt32BE(16), 2008) // pixels across 170 mm
   assert.equal(png.toString('latin1', 37, 41), 'pHYs')
-  // What the pointer reads stands below the key.
+  // The values under the pointer are shown below the legend.
   const size = page.locator('[data-view=size]')
   await size.scrollIntoViewIfNeeded()
   await size.locator('.u-over').hover()

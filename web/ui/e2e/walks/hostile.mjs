@@ -1,5 +1,5 @@
-// What an enemy can write: names, notes, tags, logs, cells, remarks of structures, names of
-// files, lines of 10 MB. All of it is text: nothing runs, nothing freezes.
+// Input from an attacker: names, notes, tags, logs, cells, remarks of structures, file names, lines
+// of 10 MB. All of it is shown as text: nothing runs, nothing freezes.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 export const config = `algorithms = ${JSON.stringify(fileURLToPath(new URL('../algorithms', import.meta.url)))}\n[runner]\ncpus = 2\n`
 
 const markup = '"><img src=x onerror=hurt()><svg onload=hurt()>' // a name has no /
-const longest = 30_000 // milliseconds that the page may be blocked, even on a very busy machine; what grows as the square of the input takes minutes
+const longest = 30_000 // maximum milliseconds that the page is blocked, even on a very busy machine; quadratic algorithms would take minutes
 
 export default async function ({ server, browser }) {
   const key = server.key('lab', 'ann@lab.example', 'admin')
@@ -40,9 +40,9 @@ export default async function ({ server, browser }) {
     return `${where} ${blocked}`
   }
   const times = []
-  ann.expect(/status of 422.*\/tables\/wide/) // a table with a line of 10 MB is refused in words
+  ann.expect(/status of 422.*\/tables\/wide/) // a table with a line of 10 MB is rejected with a message
 
-  // The server refuses marks of direction in names and notes, but not letters that have one.
+  // The server rejects direction marks in names and notes, but not right-to-left letters.
   const job = `enemy ${markup} שלום مرحبا`
   const batch = `rows ${markup}`
   const labels = { note: `<script>hurt()</script>\nשלום مرحبا\n${'long '.repeat(700)}`, tags: { 'k<b>': markup.slice(0, 60) } }
@@ -73,7 +73,7 @@ export default async function ({ server, browser }) {
     await panel.locator(seen).first().waitFor()
     times.push(await sound(view))
   }
-  // An SVG is shown as a picture, and what it would run does not run.
+  // An SVG is shown as an image, and its scripts do not run.
   await page.waitForFunction(() => document.querySelector('[data-view=image] img')?.naturalWidth === 50)
   times.push(await sound('picture'))
   await page.locator('[data-view=table]').getByText(markup.slice(2, 20)).first().waitFor()
@@ -90,7 +90,7 @@ export default async function ({ server, browser }) {
   await ann.open(address + '?tab=files')
   await page.getByText('long.txt').first().waitFor()
   await ann.look('hostile-files')
-  await page.getByRole('button', { name: 'Look into image.svg' }).click()
+  await page.getByRole('button', { name: 'Preview image.svg' }).click()
   await page.waitForFunction(() => document.querySelector('dialog img')?.naturalWidth === 50)
   times.push(await sound('files'))
   await page.keyboard.press('Escape')
@@ -101,7 +101,7 @@ export default async function ({ server, browser }) {
   await page.waitForLoadState('networkidle')
   times.push(await sound('api'))
 
-  // What a program wrote does not run as ours when it is opened by its address.
+  // Files of a program do not run with our origin when opened by URL.
   for (const file of ['page.html', 'image.svg']) {
     const path = `jobs/${encodeURIComponent(job)}/files/${file}`
     const answer = await page.request.get(`${server.url}/${path}`)
@@ -116,7 +116,7 @@ export default async function ({ server, browser }) {
   await ann.open('jobs/' + encodeURIComponent(batch))
   await page.getByText('onerror=hurt()').first().waitFor()
   await page.getByRole('rowheader').first().waitFor()
-  await page.getByRole('button', { name: 'Plot two figures' }).click()
+  await page.getByRole('button', { name: 'Plot two metrics' }).click()
   await ann.look('hostile-batch')
   times.push(await sound('batch'))
   await ann.open('jobs/' + encodeURIComponent(`${batch}-2`))
@@ -127,7 +127,7 @@ export default async function ({ server, browser }) {
   await page.waitForLoadState('networkidle')
   times.push(await sound('compare'))
 
-  // Forms: what the algorithm says, and what a person drops.
+  // Forms: texts of the algorithm, and files of a user.
   await ann.open('new')
   await page.getByRole('link', { name: /of an enemy/ }).first().waitFor()
   times.push(await sound('new'))
@@ -135,7 +135,7 @@ export default async function ({ server, browser }) {
   await page.locator('[data-field=megabytes]').waitFor()
   await ann.look('hostile-form')
   await ann.open('new/toy-figure')
-  await page.getByRole('button', { name: 'several values of Value' }).click()
+  await page.getByRole('button', { name: 'Use several values of Value' }).click()
   await page.getByRole('textbox', { name: 'Value' }).fill(Array.from({ length: 500 }, () => markup).join('\n'))
   await page.getByText(/500 jobs/).first().waitFor()
   times.push(await sound('form'))

@@ -1,11 +1,11 @@
-// Large results: each is shown, the page stays alive, and what is too large is said so.
+// Large results: each is shown while the page stays responsive; too large ones show a message.
 import assert from 'node:assert/strict'
 import { big, config } from '../bench/big.mjs'
 import { Watched } from '../bench/watched.mjs'
 
 export { config }
 
-const most = 500 // milliseconds of CPU that a task may take on a busy machine; the goal is 200
+const most = 500 // maximum milliseconds of CPU per task on a busy machine; the goal is 200
 
 export default async function ({ server, browser }) {
   const key = server.key('lab', 'ann@lab.example', 'admin')
@@ -30,7 +30,7 @@ export default async function ({ server, browser }) {
   await page.getByRole('link', { name: 'Download assembly.cif' }).waitFor()
   await ann.look('large-refused')
 
-  // More keys than a page shows.
+  // More users than a page shows.
   for (let i = 0; i < 120; i++) await server.api(key, 'POST', 'admin/keys', { email: `user${i}@lab.example`, role: 'member' })
   await ann.open('admin/users')
   await page.getByText('1 to 100 of 121 users').waitFor()

@@ -1,4 +1,4 @@
-// A predictor that searches by itself: three clicks, and its page names the search.
+// A predictor that submits its own search: few clicks, and its page links the search.
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 
@@ -19,7 +19,7 @@ export default async function ({ server, browser }) {
   const search = page.getByLabel('Search for related sequences')
   await page.locator('[data-field=proteins] input[type=file]').setInputFiles({ name: 'a.fasta', mimeType: 'text/plain', buffer: Buffer.from('>a\nMKVLAAGIVG\n') })
   await page.locator('[data-field=proteins]').getByText('a.fasta', { exact: true }).waitFor()
-  await search.selectOption('search') // one click of a person
+  await search.selectOption('search') // one click for a user
   await page.getByText(/can run here|Starts in about|waits for/i).first().waitFor()
   await ann.look('search-form')
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
@@ -31,11 +31,11 @@ export default async function ({ server, browser }) {
   await page.getByText('rows.a3m', { exact: true }).waitFor()
   await ann.look('search-input')
 
-  // Run again, it asks for the same; as a program, it names no file that there is not.
-  await page.getByRole('navigation', { name: 'Parts of the job' }).getByRole('link', { name: 'API' }).click()
-  await page.getByText('Submit the same by a program').waitFor()
+  // Run again, it has the same settings; the code refers to no undefined file.
+  await page.getByRole('navigation', { name: 'Job sections' }).getByRole('link', { name: 'API' }).click()
+  await page.getByText('Submit this job from code').waitFor()
   assert.ok(!(await page.locator('body').textContent()).includes('undefined'))
-  await page.getByRole('link', { name: 'Run again, changed' }).click()
+  await page.getByRole('link', { name: 'Edit and run again' }).click()
   await search.waitFor()
   assert.equal(await search.inputValue(), 'search')
 

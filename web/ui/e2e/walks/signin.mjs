@@ -1,4 +1,4 @@
-// Signing in: with a key, with a wrong one, by a link; and out again.
+// Signing in with a key, a wrong key and a link; and signing out.
 import assert from 'node:assert/strict'
 
 export default async function ({ server, browser }) {
@@ -44,7 +44,7 @@ export default async function ({ server, browser }) {
   const second = await browser.person(server)
   second.expect(/status of 401/)
   await second.page.goto(link)
-  await second.page.getByText('This link was used before').waitFor()
+  await second.page.getByText('This link has already been used').waitFor()
   second.fine('a used link')
   await second.close()
 }

@@ -1,4 +1,4 @@
-// Below a path of another web server: signing in, the live list, a structure, an upload.
+// Below a path of a reverse proxy: signing in, the live list, a structure, an upload.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ export default async function ({ server, browser }) {
   }
 }
 
-/** nginx with the location that web/deploy/nginx.conf shows. */
+/** Starts nginx with the location block of web/deploy/nginx.conf. */
 async function startNginx(server, port) {
   const folder = join(server.dir, 'nginx')
   mkdirSync(folder)
@@ -65,7 +65,7 @@ async function walk(server, browser, address) {
   await row.getByRole('link', { name: 'below' }).click()
   await page.locator('[data-view=model] [data-ready]').waitFor()
   await ann.look('subpath-job')
-  await page.reload() // a deep address
+  await page.reload() // a deep URL
   await page.getByRole('heading', { name: 'below' }).waitFor()
   const download = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download', exact: true }).click()
@@ -74,7 +74,7 @@ async function walk(server, browser, address) {
   await page.getByRole('link', { name: 'Files', exact: true }).first().click()
   writeFileSync(join(server.dir, 'up.fasta'), '>a\n' + 'MKTAYIAKQR\n'.repeat(1000))
   await page.locator('input[type=file]').setInputFiles(join(server.dir, 'up.fasta'))
-  await page.locator('[data-upload="up.fasta"]').getByText('there', { exact: true }).waitFor()
+  await page.locator('[data-upload="up.fasta"]').getByText('uploaded', { exact: true }).waitFor()
   await page.getByRole('row', { name: /up.fasta/ }).waitFor()
   await ann.open('new/toy-fold')
   await page.locator('#job-name').fill('below-2')
@@ -83,7 +83,7 @@ async function walk(server, browser, address) {
   await page.getByText('Completed').first().waitFor()
 
   await page.getByRole('button', { name: 'Share' }).click()
-  await page.getByRole('button', { name: 'Make the link' }).click()
+  await page.getByRole('button', { name: 'Create link' }).click()
   const link = await page.getByLabel('Link').inputValue()
   assert.ok(link.startsWith(address + '/ui/shared/'), link)
   const stranger = await browser.person(behind)

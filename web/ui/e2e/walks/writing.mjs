@@ -1,7 +1,7 @@
-// A job watched while it writes: what is not written yet is called so, and is no error; when
-// the job has ended, every view shows the whole file, and so do the list of files, a file that
-// is looked at, and the metrics; the log follows a job that is queued again. Nobody reloads the page. Without a sandbox, since a
-// file decides when the program goes on.
+// A job watched while it writes: unwritten files are shown as such, not as errors. When the job has
+// finished, every view shows the whole file, and so do the list of files, a previewed file, and the
+// metrics; the log follows a job that is retried. All without a reload. Without a sandbox, since a
+// file decides when the program continues.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,10 +52,10 @@ export default async function ({ server, browser }) {
   assert.equal(await page.getByText('Not written yet.').count() + (await page.getByRole('alert').count()), 0)
   await ann.look('written')
 
-  // The files, and one that was opened while the job ran.
+  // The files, and one opened while the job was running.
   goOn = await submit('opened')
   await ann.open('jobs/opened?tab=files')
-  await page.getByRole('button', { name: 'Look into half.svg' }).click()
+  await page.getByRole('button', { name: 'Preview half.svg' }).click()
   await page.getByRole('dialog').getByText('Not written yet.').waitFor()
   goOn()
   await page.waitForFunction(() => document.querySelector('dialog img')?.naturalWidth === 50)
@@ -64,7 +64,7 @@ export default async function ({ server, browser }) {
   await page.getByRole('rowheader', { name: 'metrics.json' }).waitFor()
   await ann.look('written-files')
 
-  // The log is that of the latest attempt.
+  // The log is from the latest attempt.
   const needs = join(server.dir, 'needs')
   await server.api(key, 'POST', 'submit-job', { jobName: 'again', type: 'toy-figure', settings: { needs } })
   await server.end(key, 'again')
@@ -73,7 +73,7 @@ export default async function ({ server, browser }) {
   writeFileSync(needs, '')
   await server.api(key, 'POST', 'jobs/again/retry')
   await page.getByText('Completed').first().waitFor()
-  await page.getByRole('log').getByText('It printed nothing.').waitFor()
+  await page.getByRole('log').getByText('The program printed nothing.').waitFor()
   ann.fine('a job that writes')
   await ann.close()
 }

@@ -19,9 +19,9 @@ test.each(tests)('%s', (_, text, names, rows) => {
   expect(a.columns).toBe(rows[0]!.length)
 })
 
-test('nothing is said so', () => expect(() => parseAlignment('')).toThrow('The file has no sequences.'))
+test('a file without sequences is reported', () => expect(() => parseAlignment('')).toThrow('The file has no sequences.'))
 
-test('bases are told from amino acids', () => {
+test('bases are distinguished from amino acids', () => {
   expect(parseAlignment('>a\nACGU-N\n').nucleic).toBe(true)
   expect(parseAlignment('>a\nMKVLAC\n').nucleic).toBe(false)
 })

@@ -1,4 +1,4 @@
-// Alignments of sequences in the formats that programs write.
+// Sequence alignments in the formats that programs write.
 
 export interface Aligned { names: string[]; rows: string[]; columns: number; nucleic: boolean }
 
@@ -63,7 +63,7 @@ function append(rows: Rows, line: string) {
   if (m) rows.set(m[1]!, (rows.get(m[1]!) ?? '') + m[2]!.replace(/\s+/g, ''))
 }
 
-/** PHYLIP, whose sequences come one after the other or in blocks. */
+/** Reads PHYLIP, sequential or interleaved. */
 function phylip(text: string): Rows {
   const [first, ...lines] = text.trim().split(/\r?\n/)
   const [count, length] = first!.trim().split(/\s+/).map(Number) as [number, number]
@@ -98,13 +98,13 @@ function collect(names: string[], pieces: string[]): Rows {
   return rows
 }
 
-/** A name, which has ten letters if no blank ends it before, and what follows. */
+/** Splits a line into a name, which ends at a blank or else after ten characters, and the rest. */
 function head(line: string): { name: string; piece: string } {
   const m = /^\s*(\S+)\s+(\S.*)$/.exec(line.trimEnd())
   return m ? { name: m[1]!, piece: m[2]!.replace(/\s+/g, '') } : { name: line.slice(0, 10).trim(), piece: line.slice(10).replace(/\s+/g, '') }
 }
 
-/** A3M writes what the first sequence lacks in small letters; without it, all are equally long. */
+/** Removes the insertions of A3M, in lower case, after which all sequences have the same length. */
 function withoutInsertions(rows: string[]): string[] {
   const length = rows[0]!.length
   if (rows.every((r) => r.length === length)) return rows
@@ -117,17 +117,17 @@ function isNucleic(rows: string[]): boolean {
   return sample.length > 0 && (sample.match(/[ACGTUN]/gi)?.length ?? 0) / sample.length > 0.9
 }
 
-// Backgrounds by class of residue, light enough for dark letters.
+// Backgrounds by residue class, light enough for dark letters.
 const classes: [letters: string, colour: string][] = [
   ['AVLIM', '#b3d4f5'], ['FWY', '#c9c2f0'], ['KRH', '#f5b8b0'], ['DE', '#e5b7e8'], ['STNQ', '#b9e3b9'], ['G', '#f5cf9f'], ['P', '#f0e69a'], ['C', '#f2b5cc'],
 ]
 const bases: [letters: string, colour: string][] = [['A', '#b9e3b9'], ['C', '#b3d4f5'], ['G', '#f5cf9f'], ['TU', '#f5b8b0']]
 
-/** Names of the classes, for the key. */
+/** The names of the classes, for the legend. */
 export const classNames = (nucleic: boolean): [string, string][] =>
   nucleic ? [['A', '#b9e3b9'], ['C', '#b3d4f5'], ['G', '#f5cf9f'], ['T, U', '#f5b8b0']] : [['hydrophobic', '#b3d4f5'], ['aromatic', '#c9c2f0'], ['positive', '#f5b8b0'], ['negative', '#e5b7e8'], ['polar', '#b9e3b9'], ['glycine', '#f5cf9f'], ['proline', '#f0e69a'], ['cysteine', '#f2b5cc']]
 
-/** The background of each letter by its code. */
+/** The background of each letter, by character code. */
 export function backgrounds(nucleic: boolean): (string | undefined)[] {
   const out: (string | undefined)[] = []
   for (const [letters, colour] of nucleic ? bases : classes) {
@@ -137,11 +137,11 @@ export function backgrounds(nucleic: boolean): (string | undefined)[] {
 }
 
 const atOnce = 4096 // columns
-const letters = 32 // which the last five bits of a letter tell, small or not
+const letters = 32 // distinguished by the last five bits of a letter, ignoring case
 
 const isGap = (code: number) => code === 45 || code === 46 || code === 126 || Number.isNaN(code) // - . ~
 
-/** The share of rows that have a column's commonest residue, of each column. */
+/** The fraction of rows with the most common residue, for each column. */
 export function conservations({ rows, columns }: Aligned): Float32Array {
   const known = new Float32Array(columns)
   for (let from = 0; from < columns; from += atOnce) {
@@ -159,7 +159,7 @@ export function conservations({ rows, columns }: Aligned): Float32Array {
   return known.map((n) => n / Math.max(1, rows.length))
 }
 
-/** The number of a residue in its own sequence, or nothing at a gap. */
+/** The number of a residue in its own sequence, or undefined at a gap. */
 export function residueNumber(row: string, column: number): number | undefined {
   if (isGap(row.charCodeAt(column))) return undefined
   let n = 0

@@ -1,5 +1,5 @@
-// The API, typed by its contract. Every answer that is no success becomes an ApiError
-// whose message is a sentence for people.
+// The API, typed by its specification. Every error response becomes an ApiError whose message
+// is a sentence for users.
 import { apiURL, noAnswer, type Query } from './address'
 import type { components } from './openapi'
 
@@ -37,7 +37,7 @@ export type UsageReport = Schemas['UsageReport']
 export type FieldError = Schemas['FieldError']
 export type { Schemas }
 
-/** What went wrong with a request. status is 0 if no answer came. */
+/** The error of a request. status is 0 without a response. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -58,11 +58,11 @@ interface Options {
   headers?: Record<string, string>
 }
 
-/** Whom to tell that the session has ended. */
+/** Called when the session has ended. */
 let onSignedOut = () => {}
 export const whenSignedOut = (tell: () => void) => (onSignedOut = tell)
 
-/** Sends a request, and returns its answer if that is a success. */
+/** Sends a request and returns the response, or throws an ApiError. */
 export async function request(method: string, path: string, o: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: 'application/json', ...o.headers }
   if (o.body !== undefined) headers['Content-Type'] ??= 'application/json'
@@ -83,7 +83,7 @@ export async function request(method: string, path: string, o: Options = {}): Pr
   throw wrong
 }
 
-/** Sends a request, and returns the JSON of its answer. */
+/** Sends a request and returns the JSON of the response. */
 export async function call<T>(method: string, path: string, o: Options = {}): Promise<T> {
   const answer = await request(method, path, o)
   return (answer.status === 204 ? undefined : await answer.json()) as T
@@ -91,7 +91,7 @@ export async function call<T>(method: string, path: string, o: Options = {}): Pr
 
 export const get = <T>(path: string, query: Query = {}, signal?: AbortSignal) => call<T>('GET', path, { query, signal })
 
-/** What an answer says of a failure. */
+/** Converts an error response to an ApiError. */
 async function explain(answer: Response): Promise<ApiError> {
   const retryAfter = Number(answer.headers.get('Retry-After')) || 0
   try {
@@ -99,24 +99,24 @@ async function explain(answer: Response): Promise<ApiError> {
     if (Array.isArray(body.detail)) return new ApiError(answer.status, 'INVALID', sentence(body.detail), body.detail)
     if (body.error) return new ApiError(answer.status, body.error.code, body.error.message, [], retryAfter)
   } catch {
-    // It is not of the service: a proxy answered.
+    // The response is not from the service but, for example, from a proxy.
   }
-  return new ApiError(answer.status, 'UNKNOWN', `The server answered ${answer.status} ${answer.statusText}`.trim() + '.', [], retryAfter)
+  return new ApiError(answer.status, 'UNKNOWN', `The server returned ${answer.status} ${answer.statusText}`.trim() + '.', [], retryAfter)
 }
 
-/** The faults of a request in one line. */
+/** The validation errors of a request in one line. */
 export function sentence(fields: FieldError[]): string {
   const first = fields[0]
-  if (!first) return 'The request was refused.'
+  if (!first) return 'The request was rejected.'
   const more = fields.length > 1 ? ` (and ${fields.length - 1} more)` : ''
   const where = first.loc.filter((part, i) => !(i === 0 && typeof part === 'string')).join('.')
   return (where ? `${where}: ` : '') + first.msg + more
 }
 
-/** What went wrong, for people. */
+/** The message of an error, for users. */
 export function reason(e: unknown): string {
   return e instanceof Error ? e.message : String(e)
 }
 
-/** Whether a request was given up by this page. */
+/** Whether this page aborted the request. */
 export const aborted = (e: unknown) => e instanceof DOMException && e.name === 'AbortError'

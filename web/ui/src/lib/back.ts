@@ -1,4 +1,4 @@
-// What could not be loaded because the server is away is loaded when it is back.
+// Reloading content when an unreachable server is back.
 import { apiURL } from './address'
 
 const firstWait = 2_000 // milliseconds
@@ -7,9 +7,9 @@ const longestWait = 15_000
 const answers = () => fetch(apiURL('healthz'), { cache: 'no-store' }).then(() => true, () => false)
 
 /**
- * Calls back when the server, which was away, answers again, and then now and then until it is
- * ended, since a repetition may meet the server away again. A server that answers at once was not
- * away, unless `away` says that it is known to have been.
+ * Calls back when an unreachable server responds again, and repeatedly after that until stopped,
+ * because a retry can find the server unreachable again. A server that responds at once was not
+ * unreachable, unless `away` says that it was. Returns a function that stops it.
  */
 export function whenBack(call: () => unknown, away = false): () => void {
   let timer: ReturnType<typeof setTimeout>

@@ -14,7 +14,7 @@ test('long work lets others in between', async () => {
   expect(others).toBeGreaterThan(0)
 })
 
-test('work that nobody wants any more ends', async () => {
+test('aborted work ends', async () => {
   const abort = new AbortController()
   const work = inSlices(1e9, (i) => i === 3 && abort.abort(), abort.signal)
   await expect(work).rejects.toThrow()

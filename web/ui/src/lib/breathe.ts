@@ -1,11 +1,11 @@
 // Long work in steps.
 
-/** Lets the browser draw and answer, between two steps of long work. */
+/** Lets the browser draw and handle input between two steps of long work. */
 export const breathe = (ms = 0) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-const slice = 30 // milliseconds of work between two breaths
+const slice = 30 // milliseconds of work between two pauses
 
-/** Calls step for each of so many, and breathes in between, so that the page stays alive. */
+/** Calls step with 0 to count − 1, pausing in between to keep the page responsive. */
 export async function inSlices(count: number, step: (i: number) => void, signal?: AbortSignal): Promise<void> {
   let end = performance.now() + slice
   for (let i = 0; i < count; i++) {

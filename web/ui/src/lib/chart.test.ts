@@ -6,7 +6,7 @@ const view: View = { name: 'rg', kind: 'series', title: 'Size', y: ['rg', 'fit']
 const columns = [{ name: 'index', title: 'Residue' }, { name: 'rg', title: 'Radius', unit: 'nm' }, { name: 'fit' }, { name: 'rg_se' }, { name: 'number' }]
 const series = { name: 'rg', file: 'rg.csv', rows: 2, columns, values: [[1, 2], [3, 4], [3, 4], [0.1, 0.2], [19, 20]] }
 
-test('errors and ticks are no lines of their own', () => {
+test('errors and ticks are not lines of their own', () => {
   const run = runOf('a', series, view)
   expect(run?.xName).toBe('Residue')
   expect(run?.ticks).toEqual([19, 20])

@@ -3,13 +3,13 @@ import type { Series, View } from './api'
 
 type Values = readonly (number | null)[]
 
-/** A line, called by its title; with standard errors, or a fit to the others. */
+/** A line with its title as name, with optional standard errors. fit marks a fit to the other lines. */
 export interface Line { name: string; unit?: string; values: Values; errors?: Values; fit?: boolean }
 
-/** One run: lines over an axis, whose ticks may be labelled by other numbers. */
+/** One run: lines over an axis. ticks are numbers that label the axis instead of x. */
 export interface Run { name: string; x: readonly number[]; y: readonly Line[]; xName: string; xUnit?: string; ticks?: Values }
 
-/** A series of a view as a run; nothing while it has no numbers. */
+/** A series of a view as a run; undefined while it has no numbers. */
 export function runOf(name: string, s: Series, v: View): Run | undefined {
   const [x, ...rest] = s.columns.map((c, i) => ({ ...c, values: s.values[i] ?? [] }))
   const beside = [...Object.values(v.errors ?? {}), v.ticks]

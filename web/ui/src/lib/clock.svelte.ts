@@ -1,7 +1,7 @@
-// What the head of every page shows: the time, and how the page's stream stands.
+// Shared state for the head of every page: the time, and the event stream of the page.
 import type { Live } from './live.svelte'
 
-/** The time, once a second or as often as told, while somebody looks. */
+/** The time, updated once a second while the page is visible. */
 class Clock {
   now = $state.raw(Date.now())
   constructor() {
@@ -13,7 +13,7 @@ class Clock {
 
 export const clock = new Clock()
 
-/** Where the page's stream stands, for the head of every page. */
+/** The event stream of the current page. */
 class Shown {
   stream = $state.raw<Live | undefined>(undefined)
 }

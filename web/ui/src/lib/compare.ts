@@ -1,4 +1,4 @@
-// Jobs side by side: their settings, those that differ first, and their figures.
+// Comparison of jobs: their settings, differing ones first, and their metrics.
 import type { Algorithm, Job, Parameter } from './api'
 import { errorOf, measured } from './figures'
 import { value } from './format'
@@ -12,7 +12,7 @@ const longest = 300 // characters of a value
 
 const heading = (name: string, title: string | undefined, unit: string | undefined) => (title || name) + (unit ? ` (${unit})` : '')
 
-/** A line for each setting that a job has, or leaves at its default where others have it; those that differ come first. */
+/** A line for each setting that at least one job has set, with the defaults of the others; differing ones come first. */
 export function settingLines(jobs: readonly Compared[]): Line[] {
   const order = [...new Set(jobs.flatMap((c) => c.parameters.map((p) => p.name)))]
   const given = new Set(jobs.flatMap((c) => Object.keys(c.job.settings ?? {})))
@@ -32,13 +32,13 @@ export function settingLines(jobs: readonly Compared[]): Line[] {
 
 const cut = (text: string) => (text.length > longest ? text.slice(0, longest) + '…' : text)
 
-/** Whether the values of a figure compare: its algorithms agree on what is better, and the jobs in the settings that count. */
+/** Whether the values of a metric are comparable: the algorithms agree on what is better, and the jobs on the settings it depends on. */
 function compare(jobs: readonly Compared[], m: Algorithm['metrics'][number]): boolean {
   const own = (c: Compared, name: string) => value(c.job.settings?.[name] ?? c.parameters.find((p) => p.name === name)?.default)
   return jobs.every((c) => c.metrics.find((x) => x.name === m.name)?.better === m.better) && (m.same ?? []).every((name) => new Set(jobs.map((c) => own(c, name))).size === 1)
 }
 
-/** A line for each figure, the one that ranks jobs first, with the best value where it is better than all others by more than their errors. */
+/** A line for each metric, the ranking one first. The best value is marked if it is better than all others by more than their errors. */
 export function figureLines(jobs: readonly Compared[]): Line[] {
   const plain = (v: unknown) => v === null || typeof v !== 'object'
   const found = new Set(jobs.flatMap((c) => Object.entries(c.job.metrics?.results ?? {}).filter(([, v]) => plain(v)).map(([k]) => k)))

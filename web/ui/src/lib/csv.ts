@@ -1,6 +1,6 @@
 // Tables as CSV, for spreadsheets.
 
-/** A cell. A text that a spreadsheet would take for a formula begins with an apostrophe. */
+/** A cell. Text that a spreadsheet would interpret as a formula gets an apostrophe in front. */
 function cell(v: unknown): string {
   if (v === null || v === undefined) return ''
   if (typeof v === 'number' || typeof v === 'boolean') return String(v)
@@ -13,7 +13,7 @@ export function csv(header: readonly string[], rows: readonly (readonly unknown[
   return [header, ...rows].map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n'
 }
 
-/** Offers a text as a file. */
+/** Downloads content as a file. */
 export function offer(name: string, content: string | Blob, type = 'text/csv') {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }))
@@ -22,5 +22,5 @@ export function offer(name: string, content: string | Blob, type = 'text/csv') {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }
 
-/** A name for a file, of what people called something. */
+/** A file name made from a name that users chose. */
 export const fileName = (text: string, ending: string) => text.replace(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 100) + ending

@@ -1,11 +1,11 @@
-// The box of a docking as settings: a centre, and the edge of a cube.
+// The docking box as settings: a center and the edge length of a cube.
 import type { Algorithm, Parameter } from './api'
 import { kindOf, rules, valueOf } from './form'
 import type { Box } from './molecule'
 
 export interface Docking { structure: Parameter; center: Parameter; size: Parameter }
 
-/** The parameters that are a box in a structure, if there are some. */
+/** The parameters that define a box in a structure, if the algorithm has them. */
 export function dockingOf(a: Algorithm): Docking | undefined {
   const structure = a.parameters.find((p) => p.content === 'protein-structure' && kindOf(p) === 'file')
   const center = a.parameters.find((p) => p.name === 'center' && kindOf(p) === 'vector' && rules(p).minItems === 3)
@@ -21,7 +21,7 @@ function numbers(p: Parameter, typed: string | undefined): unknown {
   }
 }
 
-/** The box that is typed; undefined without a centre. */
+/** The box that was typed; undefined without a center. */
 export function cube(d: Docking, typed: Readonly<Record<string, string>>): Box | undefined {
   const center = numbers(d.center, typed[d.center.name])
   if (!Array.isArray(center) || center.length !== 3) return undefined
@@ -31,7 +31,7 @@ export function cube(d: Docking, typed: Readonly<Record<string, string>>): Box |
 
 const round = (n: number) => String(Math.round(n * 100) / 100)
 
-/** What to type for a box. The edge is that of the sides that were changed. */
+/** The field values for a box. The edge length is the largest of the changed sides. */
 export function boxTyped(d: Docking, old: Box | undefined, next: Box): Record<string, string> {
   const typed = { [d.center.name]: next.center.map(round).join(' ') }
   const changed = next.size.filter((s, i) => s !== old?.size[i])

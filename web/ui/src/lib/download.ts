@@ -1,9 +1,9 @@
-// Files of results as bytes, with how much has arrived.
+// Downloading result files as bytes, with progress.
 import { noAnswer } from './address'
 import { bytes } from './format'
 import { BadFile } from './written'
 
-/** Loads a file of at most so many bytes; tell is called with the bytes that have arrived. */
+/** Loads a file of at most this many bytes; tell is called with the number of bytes received. */
 export async function download(url: string, signal: AbortSignal, tell: (bytes: number) => void = () => {}, most = Infinity): Promise<Uint8Array<ArrayBuffer>> {
   let answer: Response
   try {
@@ -12,8 +12,8 @@ export async function download(url: string, signal: AbortSignal, tell: (bytes: n
     if (signal.aborted) throw e
     throw new Error(noAnswer)
   }
-  if (answer.status === 404) throw new BadFile('The file is not there.')
-  if (!answer.ok || !answer.body) throw new Error(`The server answered ${answer.status}.`)
+  if (answer.status === 404) throw new BadFile('The file does not exist.')
+  if (!answer.ok || !answer.body) throw new Error(`The server returned ${answer.status}.`)
   const chunks: Uint8Array[] = []
   let size = 0
   for (const reader = answer.body.getReader(); ; ) {
@@ -25,7 +25,7 @@ export async function download(url: string, signal: AbortSignal, tell: (bytes: n
     size += value.length
     if (size > most) {
       void reader.cancel()
-      throw new Error(`it has more than ${bytes(most)}.`)
+      throw new Error(`it is larger than ${bytes(most)}.`)
     }
     tell(size)
   }

@@ -1,4 +1,4 @@
-// What was typed into a form stays in this browser until it is submitted or thrown away.
+// Form drafts, kept in this browser until they are submitted or discarded.
 
 import type { Fan } from './fanout'
 import type { Names } from './reference'
@@ -9,7 +9,7 @@ export interface Draft {
   many: Record<string, string>
   every: boolean
   fan: Fan
-  names: Names // of files that are named by fileId
+  names: Names // of files referenced by fileId
   more: { tags: string; note: string; after: string; priority: string; hours: string; notify: boolean }
 }
 
@@ -30,7 +30,7 @@ export function save(type: string, draft: Draft) {
   try {
     localStorage.setItem(key(type), JSON.stringify(draft))
   } catch {
-    // It is too large for the browser's storage; the form itself still has it.
+    // Too large for the browser's storage; the form itself still has it.
   }
 }
 

@@ -1,17 +1,17 @@
-// Files of a program's example: they come with the program, and are uploaded before use.
+// The files of a program's example. They come with the program and are uploaded before use.
 import { segment } from './address'
 import { request, type Algorithm } from './api'
 import { uploads } from './upload.svelte'
 
 const mark = 'example:'
 
-/** A file that a field offers. take resolves with what the setting calls it. */
+/** A file offered by a field. take resolves with the reference to use in the setting. */
 export interface Example { title: string; take: () => Promise<string> }
 
 export const isExample = (v: unknown): v is string => typeof v === 'string' && v.startsWith(mark)
 export const named = (reference: string) => reference.slice(mark.length)
 
-/** A value of an example, with its files uploaded and named as settings name them. */
+/** Uploads the files of an example value and replaces them by references. */
 export async function bring<T>(a: Pick<Algorithm, 'type' | 'version'>, value: T): Promise<T> {
   const all = new Map<string, Promise<string>>()
   const put = async (v: unknown): Promise<unknown> => {

@@ -4,12 +4,12 @@ import { grouped, reasonOf, saysMore } from './failures'
 
 const row = (n: number, failureMessage: string, failureCode = 'EXIT_STATUS', source = `lig${n}.sdf`) => ({ row: n, jobName: `screen-${n}`, source, failureCode, failureMessage }) as Row
 
-test('equal reasons stand together, the most frequent first', () => {
+test('equal reasons are grouped, the most frequent first', () => {
   const groups = grouped([row(1, 'Out of memory.', 'OUT_OF_MEMORY'), row(2, 'The ligand has no atoms.'), row(3, 'The job was stopped by ann@lab.example.', 'STOPPED'), row(4, 'The ligand has no atoms.'), row(5, 'The job was stopped by ann@lab.example.', 'STOPPED'), row(6, 'The job was stopped by ann@lab.example.', 'STOPPED')])
   expect(groups.map((g) => [g.rows.length, g.sentence])).toEqual([[2, 'The ligand has no atoms.'], [1, 'Out of memory.'], [3, 'The job was stopped by ann@lab.example.']])
 })
 
-test('what is of one row alone does not tell reasons apart', () => {
+test('a row’s own name and source do not distinguish reasons', () => {
   const groups = grouped([row(1, 'lig1.sdf has no atoms.'), row(2, 'lig2.sdf has no atoms.'), row(3, 'screen-3: no space.')])
   expect(groups.map((g) => [g.rows.length, g.sentence])).toEqual([[2, '… has no atoms.'], [1, 'screen-3: no space.']])
 })

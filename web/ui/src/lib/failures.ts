@@ -1,18 +1,18 @@
-// Why rows failed: equal reasons together.
+// Failure reasons of rows, grouped.
 import type { Row } from './api'
 
 export interface Group { sentence: string; stopped: boolean; rows: Row[] }
 
 type Failed = Pick<Row, 'jobName' | 'source' | 'failureCode' | 'failureMessage'>
 
-/** What a row says of its failure, with … for what is its own: its name and what it was made of. */
+/** The failure reason of a row, with … for the row's own name and source. */
 export function reasonOf(row: Failed): string {
   let text = row.failureMessage || (row.failureCode ?? 'It failed.')
   for (const own of [row.source, row.jobName]) if (own && own.length > 2) text = text.replaceAll(own, '…')
   return text
 }
 
-/** Rows with the same reason together, the most frequent first; those that somebody stopped last. */
+/** Groups rows by reason, the most frequent first and stopped jobs last. */
 export function grouped(rows: readonly Row[]): Group[] {
   const groups = new Map<string, Group>()
   for (const row of rows) {
@@ -27,5 +27,5 @@ export function grouped(rows: readonly Row[]): Group[] {
 
 const letters = (text: string) => text.toLowerCase().replace(/^molrun: ?/, '').replace(/[^\p{L}\p{N}]+/gu, ' ').trim()
 
-/** Whether the end of a log tells more than the sentence about the failure. */
+/** Whether the end of a log says more than the failure message. */
 export const saysMore = (logTail: string, message: string) => logTail.split('\n').map(letters).some((l) => l !== '' && !letters(message).includes(l))

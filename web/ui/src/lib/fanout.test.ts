@@ -32,12 +32,12 @@ test('files that can be sources', () => {
   expect(sourceIn('job:a/model.pdb')).toBeUndefined()
 })
 
-test('what all rows share is beside the sources', () => {
+test('shared settings are next to the sources', () => {
   expect(memberOf({ seqs: 'fasta:x' }, { seqs: ['AA'], steps: 5 })).toEqual({ each: { seqs: 'fasta:x' }, settings: { steps: 5 } })
   expect(memberOf({ '*': 'csv:x' }, {})).toEqual({ each: { '*': 'csv:x' } })
 })
 
-test('a source of the address', () => {
+test('a source from the URL', () => {
   const a = { parameters } as unknown as Algorithm
   expect(asked('fasta:job:a/b.fa', a)).toEqual({ seqs: 'fasta:job:a/b.fa' })
   expect(asked('csv:job:a/b.csv', a)).toEqual({ '*': 'csv:job:a/b.csv' })

@@ -1,9 +1,9 @@
-// Jobs made of what is on the server already: one for each sequence, row or file.
+// Jobs from files on the server: one per sequence, row or file.
 import type { Algorithm, Parameter } from './api'
 import { kindOf } from './form'
 import { shown } from './reference'
 
-/** Where the values of a setting come from, by setting; `*` stands for all columns of a table. */
+/** The source of the values, by setting; `*` means all columns of a table. */
 export type Fan = Readonly<Record<string, string>>
 
 export type From = 'fasta' | 'table' | 'folder'
@@ -16,7 +16,7 @@ export const froms: readonly { id: From; title: string; endings: readonly string
   { id: 'folder', title: 'each file of a folder', endings: [] },
 ]
 
-/** The settings that a kind of source can give. */
+/** The settings that a kind of source can fill. */
 export function settingsFor(from: From, parameters: readonly Parameter[]): { name: string; title: string }[] {
   const named = (fits: (p: Parameter) => boolean) => parameters.filter(fits).map(({ name, title }) => ({ name, title }))
   switch (from) {
@@ -31,32 +31,32 @@ export function settingsFor(from: From, parameters: readonly Parameter[]): { nam
 
 const kind = (name: string, parameters: readonly Parameter[]) => parameters.some((p) => p.name === name && kindOf(p) === 'sequences')
 
-/** A source as the API takes it; place is a reference to a file, or a folder and a pattern. */
+/** A source in API notation; place is a file reference, or a folder and a pattern. */
 export function sourceOf(from: From, place: string): string {
   if (from === 'table') return (/\.(tsv|tab)$/i.test(place) ? 'tsv:' : 'csv:') + place
   if (from === 'folder' && !place.includes('/')) return `folder:${place}/*`
   return `${from}:${place}`
 }
 
-/** A source in words. */
+/** A source in words, for users. */
 export function wordsOf(source: string): string {
   const [from = '', place = ''] = [source.slice(0, source.indexOf(':')), source.slice(source.indexOf(':') + 1)]
   return `${froms.find((f) => f.id === (from === 'csv' || from === 'tsv' ? 'table' : from))?.title ?? from}: ${shown(place)}`
 }
 
-/** The member of a submission; settings are those that all rows share. */
+/** The fanOut member of a submission; settings are shared by all rows. */
 export function memberOf(fan: Fan, settings: Readonly<Record<string, unknown>>): { each: Fan; settings?: Record<string, unknown> } {
   const shared = Object.fromEntries(Object.entries(settings).filter(([name]) => !(name in fan)))
   return { each: fan, ...(Object.keys(shared).length > 0 && { settings: shared }) }
 }
 
-/** The source that a file can be, by the ending of its name. */
+/** The source that a file can be, by its extension. */
 export function sourceIn(reference: string): { source: string; title: string } | undefined {
   const from = froms.find((f) => f.endings.some((e) => reference.toLowerCase().endsWith(e)))
   return from && { source: sourceOf(from.id, reference), title: from.id === 'table' ? 'row' : 'sequence' }
 }
 
-/** The source that an address asks for, where the algorithm has a setting for it. */
+/** The source requested by the URL, if the algorithm has a setting for it. */
 export function asked(source: string | null, a: Algorithm): Fan {
   const from = froms.find((f) => source?.startsWith(f.id + ':') || (f.id === 'table' && /^[ct]sv:/.test(source ?? '')))
   const setting = from && settingsFor(from.id, a.parameters)[0]

@@ -7,16 +7,16 @@ test('FASTA and bare sequences', () => {
   expect(parse('\n ; a remark\n')).toEqual([])
 })
 
-test('a letter that is no residue is told with its line', () => {
-  expect(check('>a\nMKTA\nAC BD\n')).toEqual(['line 3 (a): “B”, letter 3, is no amino acid'])
-  expect(check('MKTA\nM😀K')).toEqual(['line 2: “😀”, letter 2, is no amino acid'])
+test('a letter that is not a residue is reported with its line', () => {
+  expect(check('>a\nMKTA\nAC BD\n')).toEqual(['line 3 (a): “B”, letter 3, is not an amino acid'])
+  expect(check('MKTA\nM😀K')).toEqual(['line 2: “😀”, letter 2, is not an amino acid'])
   expect(check('>a\n>b\nMK')).toEqual(['line 1: a has no sequence'])
   expect(check('mkta*')).toEqual([])
 })
 
-test('many faults are cut', () => expect(check('B\n'.repeat(1000))).toHaveLength(10))
+test('the number of errors is limited', () => expect(check('B\n'.repeat(1000))).toHaveLength(10))
 
-test('a thousand sequences are quick', () => {
+test('a thousand sequences are fast', () => {
   const text = Array.from({ length: 1000 }, (_, i) => `>s${i}\n${'MKTAYIAKQR'.repeat(50)}`).join('\n')
   const began = performance.now()
   expect(summary(text)).toBe('1,000 sequences, 500,000 residues')

@@ -1,13 +1,13 @@
-// Sequences as people paste them: FASTA, or one on each line.
+// Pasted sequences: FASTA, or one per line.
 
 export interface Record { name: string; sequence: string; line: number }
 
 const foreign = /[^ACDEFGHIKLMNPQRSTVWYacdefghiklmnpqrstvwy*\s]/
-const most = 10 // sentences on what is wrong
+const most = 10 // error sentences
 
 interface Line { text: string; number: number; head: boolean }
 
-/** The lines that say something, from 1. */
+/** The lines with content, numbered from 1. */
 function* linesOf(text: string): Generator<Line> {
   const all = text.split(/\r\n|\n|\r/)
   for (let i = 0; i < all.length; i++) {
@@ -18,7 +18,7 @@ function* linesOf(text: string): Generator<Line> {
 
 const nameOf = (head: string) => head.slice(1).trim().split(/\s/)[0] ?? ''
 
-/** The sequences of a text, with the lines on which they begin, from 1. */
+/** The sequences of a text, with the line numbers on which they begin, from 1. */
 export function parse(text: string): Record[] {
   const records: { name: string; parts: string[]; line: number }[] = []
   const named = /^\s*>/m.test(text)
@@ -30,7 +30,7 @@ export function parse(text: string): Record[] {
   return records.map((r) => ({ name: r.name, sequence: r.parts.join(''), line: r.line })).filter((r) => r.sequence !== '' || r.name !== '')
 }
 
-/** What is wrong with the letters of protein sequences: at most ten sentences with their lines. */
+/** Checks protein sequences: at most ten sentences with line numbers. */
 export function check(text: string): string[] {
   const wrong: string[] = []
   let name = ''
@@ -44,7 +44,7 @@ export function check(text: string): string[] {
     if (at < 0) continue
     const letter = String.fromCodePoint(line.text.codePointAt(at)!)
     const count = line.text.slice(0, at).replace(/\s/g, '').length + 1
-    wrong.push(`line ${line.number}${name ? ` (${name.slice(0, 60)})` : ''}: “${letter}”, letter ${count}, is no amino acid`)
+    wrong.push(`line ${line.number}${name ? ` (${name.slice(0, 60)})` : ''}: “${letter}”, letter ${count}, is not an amino acid`)
   }
   for (const r of parse(text)) {
     if (wrong.length === most) break
@@ -53,7 +53,7 @@ export function check(text: string): string[] {
   return wrong
 }
 
-/** How much there is: "2 sequences, 214 residues". */
+/** A summary: "2 sequences, 214 residues". */
 export function summary(text: string): string {
   const records = parse(text)
   const residues = records.reduce((sum, r) => sum + r.sequence.length, 0)

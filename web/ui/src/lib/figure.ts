@@ -1,10 +1,10 @@
-// Figures as a journal prints them: SVG of curves and maps, 170 mm wide, with a caption.
+// Figures for publication: SVG of curves and maps, 170 mm wide, with a caption.
 import { number } from './format'
 import { logTicks, ticks } from './ticks'
 
 export interface Axis { title: string; low: number; high: number; log?: boolean; label?: (v: number) => string; at?: readonly number[] }
 type Values = ArrayLike<number | null | undefined>
-/** low and high bound its error band. */
+/** low and high bound the error band. */
 export interface Curve { label: string; colour: string; right?: boolean; dash?: readonly number[]; line: boolean; points: boolean; x: readonly number[]; y: Values; low?: Values; high?: Values }
 export interface Drawing { svg: string; width: number; height: number }
 
@@ -26,7 +26,7 @@ function text(x: number, y: number, content: string, { anchor = 'start', turned 
 }
 const stroke = (x0: number, y0: number, x1: number, y1: number, colour: string, more = '') => `<line x1="${round(x0)}" y1="${round(y0)}" x2="${round(x1)}" y2="${round(y1)}" stroke="${colour}"${more}/>`
 
-/** A text in lines of a width. */
+/** Wraps text to a width. */
 export function wrapped(content: string, width: number): string[] {
   const lines = ['']
   for (const word of content.split(' ')) {
@@ -37,7 +37,7 @@ export function wrapped(content: string, width: number): string[] {
   return lines
 }
 
-/** The whole picture: what is drawn, and the caption below. */
+/** The whole figure: the drawing, and the caption below it. */
 function sheet(height: number, caption: string, body: string): Drawing {
   const lines = wrapped(caption, wide - 32)
   const whole = height + lines.length * line + 12
@@ -46,7 +46,7 @@ function sheet(height: number, caption: string, body: string): Drawing {
   return { svg, width: wide, height: whole }
 }
 
-/** Where a value of an axis lies between two places. */
+/** Maps values of an axis to positions between from and to. */
 function along(a: Axis, from: number, to: number): (v: number) => number {
   const f = a.log ? Math.log10 : (v: number) => v
   const [low, high] = [f(a.low), f(a.high)]
@@ -55,7 +55,7 @@ function along(a: Axis, from: number, to: number): (v: number) => number {
 const ticksOf = (a: Axis, n: number) => (a.at ? a.at.filter((v) => v >= a.low && v <= a.high) : a.log ? logTicks(a.low, a.high) : ticks(a.low, a.high, n))
 const labelOf = (a: Axis, v: number) => a.label?.(v) ?? number(v)
 
-/** Curves over an axis, with one or two axes of values and a key. */
+/** Curves over an x axis, with one or two y axes and a legend. */
 export function curvesFigure(x: Axis, left: Axis, right: Axis | undefined, curves: readonly Curve[], caption: string): Drawing {
   const box = { left: 72, right: right ? wide - 72 : wide - 20, top: 16, bottom: 0 }
   let key = ''
@@ -109,13 +109,13 @@ function curve(c: Curve, toX: (v: number) => number, toY: (v: number) => number)
   return band + (c.line ? `<path d="${path(at)}" fill="none" stroke="${c.colour}" stroke-width="1.5"${dashed(c)}/>` : '') + (c.points ? at.map(([x, y]) => `<circle cx="${round(x)}" cy="${round(y)}" r="2.5" fill="${c.colour}"/>`).join('') : '')
 }
 
-/** What stands at an axis of a map: names at some of its cells. */
+/** The labels of a map axis: names at some of its cells. */
 export interface Side { title: string; at: readonly number[]; name: (i: number) => string; count: number }
 export interface Bar { title: string; low: number; high: number; colours: readonly string[] }
-/** Where the cells of a map are. */
+/** The position of the cells of a map. */
 export interface Place { left: number; top: number; width: number; height: number }
 
-/** The axes of a map around its cells, and how high all of it is. The text has the color of the page. */
+/** The axes around the cells of a map, and the total height. The text has the color of the page. */
 export function mapFrame(width: number, rows: Side, cols: Side, bar: Bar): { body: string; place: Place; height: number } {
   const longest = (s: Side) => Math.max(0, ...s.at.map((i) => widthOf(shortened(s.name(i)))))
   const left = Math.ceil(longest(rows)) + (rows.title ? 34 : 14)
@@ -150,7 +150,7 @@ export function mapFrame(width: number, rows: Side, cols: Side, bar: Bar): { bod
 
 const shortened = (name: string) => (name.length > 14 ? name.slice(0, 13) + '…' : name)
 
-/** A map; picture is the address of its cells as an image. */
+/** A map; picture is the URL of its cells as an image. */
 export function mapFigure(rows: Side, cols: Side, bar: Bar, picture: string, caption: string): Drawing {
   const width = Math.min(wide, 480)
   const { body, place, height } = mapFrame(width, rows, cols, bar)

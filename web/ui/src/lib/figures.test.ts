@@ -6,7 +6,7 @@ test.each(cases as { value: number; error?: number; digits?: number; text: strin
   expect(measured(value, error, digits).replaceAll('−', '-')).toBe(text)
 })
 
-test('figures stand in the order of the algorithm, with errors, units and what they mean', () => {
+test('metrics are in the order of the algorithm, with errors, units and meanings', () => {
   const metrics: Metric[] = [
     { name: 'tm', title: 'TM-score', digits: 2, rank: true, reading: [{ words: 'another fold' }, { from: 0.5, words: 'same fold' }] },
     { name: 'rg', title: 'Radius', unit: 'nm' },

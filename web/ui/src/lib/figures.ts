@@ -1,5 +1,5 @@
-// The figures of a result, as its algorithm says: in its order, each with its error, unit
-// and what it means.
+// The metrics of a result in the order of its algorithm, each with its error, unit and
+// meaning.
 import type { Algorithm } from './api'
 import { number, value } from './format'
 
@@ -8,25 +8,25 @@ type Results = Readonly<Record<string, unknown>>
 
 export interface Figure { name: string; title: string; text: string; unit: string; reading: string; rank: boolean; group: string }
 
-const most = 6 // main figures
-const longest = 24 // characters of a text that is one of them
+const most = 6 // main metrics
+const longest = 24 // characters of a text value among them
 
 const positive = (v: unknown): v is number => typeof v === 'number' && Number.isFinite(v) && v > 0
 
-/** The standard error of a figure, if it is known. */
+/** The standard error of a metric, if known. */
 export function errorOf(results: Results, name: string, metrics: readonly Pick<Metric, 'name' | 'errorOf'>[]): number | undefined {
   const v = results[metrics.find((m) => m.errorOf === name)?.name ?? '']
   return positive(v) ? v : undefined
 }
 
-/** What a value means: the words of the last reading that it reaches. */
+/** The meaning of a value: the words of the last reading that it reaches. */
 const meaning = (v: number, reading: Metric['reading'] = []) => reading.findLast((r) => r.from === undefined || v >= r.from)?.words ?? ''
 
 const superscript = (n: number) => [...String(n)].map((c) => (c === '-' ? '⁻' : '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(c)])).join('')
 
 /**
- * A value with as many digits as its error tells, which has two where its first three are
- * 100 to 354, and else one; without an error as number() says.
+ * A value rounded to the precision of its error. The error has two significant digits if its first
+ * three are 100 to 354, otherwise one. Without an error, formats like number().
  */
 export function measured(v: number, error: number | undefined, digits?: number): string {
   if (!positive(error) || !Number.isFinite(v)) return number(v, digits)
@@ -39,7 +39,7 @@ export function measured(v: number, error: number | undefined, digits?: number):
   return `${number(Math.round(v / step) * step, 0)} ± ${number(Math.round(error / step) * step, 0)}`
 }
 
-/** The figures in the order of the algorithm, then others; errors stand beside their values. */
+/** The metrics in the order of the algorithm, then others; errors are shown with their values. */
 export function figures(results: Results, metrics: readonly Metric[]): Figure[] {
   const names = [...metrics.map((m) => m.name).filter((n) => n in results), ...Object.keys(results).filter((n) => !metrics.some((m) => m.name === n))]
   return names.flatMap((name): Figure[] => {
@@ -53,5 +53,5 @@ export function figures(results: Results, metrics: readonly Metric[]): Figure[] 
   })
 }
 
-/** The figures that a result begins with. */
+/** The main metrics, shown first. */
 export const main = (all: readonly Figure[]) => all.filter((f) => f.group === '' && f.text.length <= longest).slice(0, most)

@@ -11,7 +11,7 @@ const job = (jobId: string, more: Partial<Job> = {}) => ({ jobId, jobName: jobId
 const told = (event: string, data: Partial<Job>) => ({ event, data: { attempts: 0, ...data } as never })
 const ids = (jobs: Job[]) => jobs.map((j) => j.jobId).join()
 
-test('a heap of events changes rows, in order', () => {
+test('a batch of events changes rows, in order', () => {
   const page = { jobs: [job('5', { queue: { position: 1 } as never }), job('4', { status: 'RUNNING', progress: { fraction: 0.5 } as never })], fresh: [] }
   const next = after(page, [told('job', { jobId: '5', status: 'RUNNING', attempts: 1 }), told('job', { jobId: '4', status: 'COMPLETED', attempts: 1 }), told('job', { jobId: '6', status: 'QUEUED' }), told('job', { jobId: '6', status: 'RUNNING', attempts: 1 })], filters, false)
   expect(ids(next.jobs)).toBe('6,5,4')
@@ -20,7 +20,7 @@ test('a heap of events changes rows, in order', () => {
   expect(next.jobs[2]).not.toHaveProperty('progress')
 })
 
-test('new jobs wait while rows are held, and no more than are worth showing', () => {
+test('new jobs wait while rows are held, up to a limit', () => {
   const many = Array.from({ length: 1500 }, (_, i) => told('job', { jobId: `b${String(i).padStart(5, '0')}`, status: 'QUEUED' }))
   const next = after({ jobs: [job('a')], fresh: [job('b')] }, many, filters, true)
   expect(ids(next.jobs)).toBe('a')
@@ -31,7 +31,7 @@ test('a page has no more rows than fit, and a longer one does not shrink', () =>
   expect(ids(after({ jobs: [job('3'), job('2'), job('1')], fresh: [] }, [told('job', { jobId: '4', status: 'QUEUED' })], filters, false).jobs)).toBe('4,3,2')
 })
 
-test('what is deleted goes, wherever it is', () => {
+test('deleted jobs are removed everywhere', () => {
   const next = after({ jobs: [job('2'), job('1')], fresh: [job('3')] }, [told('deleted', { jobId: '3' }), told('deleted', { jobId: '1' })], filters, false)
   expect([ids(next.jobs), ids(next.fresh)]).toEqual(['2', ''])
 })

@@ -1,18 +1,18 @@
-// How a page of jobs stays up to date: events in small heaps, however many come.
+// Keeps a page of jobs up to date, applying events in batches.
 import { get, type Job, type JobEvent, type JobList } from './api'
 import { pageOf, pageSize, queryOf, type Filters, type Jobs } from './jobs.svelte'
 import { Live } from './live.svelte'
 
-const pace = 250 // milliseconds between two changes of the page
-const mostWaiting = 2_000 // events; with more, the page is read anew
-const mostFresh = 1_000 // new jobs that wait to be shown
+const pace = 250 // milliseconds between two updates of the page
+const mostWaiting = 2_000 // events; with more, the page is reloaded
+const mostFresh = 1_000 // new jobs waiting to be shown
 
 export interface Told { event: string; data: JobEvent & { progress?: Job['progress']; metrics?: Job['metrics'] } }
 
-/** What is shown, and which jobs wait to be. */
+/** The jobs shown, and new jobs waiting to be shown. */
 export interface Page { jobs: Job[]; fresh: Job[] }
 
-/** A page after events. With hold, rows stay where they are, and new jobs wait. */
+/** Applies events to a page. With hold, rows stay in place and new jobs wait. */
 export function after(page: Page, events: readonly Told[], filters: Filters, hold: boolean): Page {
   const jobs = new Map(page.jobs.map((j) => [j.jobId, j]))
   const fresh = new Map(page.fresh.map((j) => [j.jobId, j]))
@@ -32,11 +32,11 @@ export function after(page: Page, events: readonly Told[], filters: Filters, hol
 
 function isNew(data: JobEvent, newest: Job | undefined, f: Filters): boolean {
   if (data.attempts !== 0 || (data.batch ?? '') !== f.batch || f.startKey) return false
-  if (newest && data.jobId < newest.jobId) return false // of another page
+  if (newest && data.jobId < newest.jobId) return false // belongs to another page
   return f.status.length === 0 || f.status.includes(data.status)
 }
 
-/** A record with what an event tells of it. */
+/** Merges an event into a record. */
 function merged(old: Job, told: Partial<Job> & { jobId: string }): Job {
   const job = { ...old, ...told }
   if (told.status && told.status !== old.status) {
@@ -50,7 +50,7 @@ function merged(old: Job, told: Partial<Job> & { jobId: string }): Job {
   return job
 }
 
-/** Follows the events from one on, and returns how to end that. */
+/** Follows the events after lastID, and returns a function that stops it. */
 export function follow(list: Jobs, filters: Filters, hold: () => boolean, lastID: string, signal: AbortSignal): () => void {
   let waiting: Told[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -78,7 +78,7 @@ export function follow(list: Jobs, filters: Filters, hold: () => boolean, lastID
   }, lastID)
   list.live = live
 
-  // Places in the queue, counts and what left the filter are not told by events.
+  // Events do not report queue positions, counts, and jobs that no longer match the filter.
   const refresher = setInterval(() => {
     const due = stale || (++quiet >= 5 && list.jobs.some((j) => j.status === 'QUEUED' || j.status === 'RUNNING'))
     if (document.hidden || !due) return
@@ -94,7 +94,7 @@ export function follow(list: Jobs, filters: Filters, hold: () => boolean, lastID
   }
 }
 
-/** Reads the same page anew; rows stay where they are. */
+/** Reloads the same page; rows stay in place. */
 async function refresh(list: Jobs, filters: Filters, signal: AbortSignal) {
   try {
     const read = await get<JobList>('jobs', pageOf(filters), signal)
@@ -102,6 +102,6 @@ async function refresh(list: Jobs, filters: Filters, signal: AbortSignal) {
     list.jobs = list.jobs.map((j) => now.get(j.jobId) ?? j)
     list.told(read)
   } catch {
-    // The stream says when the server does not answer.
+    // The stream shows that the server is not responding.
   }
 }

@@ -31,15 +31,15 @@ test('what is typed becomes a value of its kind, and back', () => {
   }
 })
 
-test('what is no value of its kind is a fault of its field', () => {
+test('an invalid value is an error of its field', () => {
   const { settings, faults } = settingsOf(of(steps, odd, name), { steps: '12 apples', odd: '{', name: 'a' })
   expect(settings).toEqual({ name: 'a' })
   expect(faults.steps).toBe('“12 apples” is not a number.')
-  expect(faults.odd).toContain('no JSON')
-  expect(() => valueOf(steps, '1,000')).toThrow('two ways')
+  expect(faults.odd).toContain('not valid JSON')
+  expect(() => valueOf(steps, '1,000')).toThrow('ambiguous')
 })
 
-test('many values make many jobs, side by side or in every combination', () => {
+test('many values make many jobs, paired or in every combination', () => {
   const a = of(steps, name)
   const many = { steps: '1\n2\n', name: 'a\nb' }
   expect(rowsOf(a, {}, many, false)).toEqual([{ steps: '1', name: 'a' }, { steps: '2', name: 'b' }])
@@ -53,13 +53,13 @@ test('many values make many jobs, side by side or in every combination', () => {
   expect(uneven(a, { steps: '1\n2\n3', name: 'a\nb' })).toContain('steps 3, name 2')
 })
 
-test('what is typed beside a column of a table', () => {
+test('settings typed in addition to a table column', () => {
   const fault = (...loc: (string | number)[]) => ({ loc: ['body', ...loc], msg: 'm', type: 't' })
   const detail = [fault('fanOut', 'each', '*', 1, 'steps'), fault('fanOut', 'each', '*', 1, 'colour'), fault('fanOut', 'each', '*', 3, 'name'), fault('settings', 'name')]
   expect(doubled(detail, { steps: '5', name: 'a' })).toEqual(['steps'])
 })
 
-test('the faults of the server find their fields', () => {
+test('server errors are assigned to their fields', () => {
   const fault = (loc: (string | number)[]) => ({ loc, msg: 'm', type: 't' })
   expect(faultsOf([fault(['body', 'settings', 'steps']), fault(['body', 'settings', 1, 'name']), fault(['body', 'jobName']), fault(['body', 'tags', 'a']), fault(['body'])])).toEqual({
     steps: ['m'], name: ['row 2: m'], '@name': ['m'], '@tags': ['m'], '': ['m'],

@@ -1,5 +1,5 @@
-// The form of an algorithm's settings: what is typed for each parameter, and the settings
-// that follow from it. The server checks them; here is only what tells a number from text.
+// The form of an algorithm's settings: the text typed for each parameter, and the settings
+// made from it. The server validates them; only the conversion to values is here.
 import type { Algorithm, FieldError, Parameter } from './api'
 import { parse } from './fasta'
 
@@ -7,12 +7,12 @@ export type Kind = 'file' | 'files' | 'sequences' | 'choice' | 'flag' | 'number'
 
 type Rules = { type?: string | string[]; enum?: unknown[]; items?: Rules; minItems?: number; maxItems?: number; minimum?: number; exclusiveMinimum?: number; maximum?: number; maxLength?: number; pattern?: string }
 
-/** What was typed: the text of fields, and references to files. */
+/** What was typed into a field: text, or references to files. */
 export type Typed = string
 
 export const rules = (p: Parameter): Rules => (typeof p.schema === 'object' ? (p.schema as Rules) : {})
 
-/** How a parameter is asked for. What is not known here is asked for as JSON. */
+/** The kind of field for a parameter. Unknown schemas are entered as JSON. */
 export function kindOf(p: Parameter): Kind {
   const r = rules(p)
   const types = [r.type ?? []].flat()
@@ -34,12 +34,12 @@ export function kindOf(p: Parameter): Kind {
   return 'json'
 }
 
-/** What was typed, in words, if it stands for no value. It is no exception: many rows may have one, and an exception is dear. */
+/** Why the typed text is not a value. Not an exception: many rows can have one, and exceptions are slow. */
 class Wrong {
   constructor(readonly sentence: string) {}
 }
 
-/** The value that stands for what was typed; undefined for nothing. Throws a sentence. */
+/** The value of the typed text; undefined if empty. Throws an Error whose message is for users. */
 export function valueOf(p: Parameter, typed: Typed): unknown {
   const value = read(p, typed)
   if (value instanceof Wrong) throw new Error(value.sentence)
@@ -71,7 +71,7 @@ function read(p: Parameter, typed: Typed): unknown {
       try {
         return JSON.parse(text)
       } catch (e) {
-        return new Wrong(`This is no JSON: ${e instanceof Error ? e.message : e}`)
+        return new Wrong(`This is not valid JSON: ${e instanceof Error ? e.message : e}`)
       }
   }
   return text
@@ -79,18 +79,18 @@ function read(p: Parameter, typed: Typed): unknown {
 
 const allOf = (values: unknown[]): unknown => values.find((v) => v instanceof Wrong) ?? values
 
-/** 1,000 may be a thousand, or 1 in the way of some countries; 280,293,310 may be three. */
+/** Ambiguous: 1,000 can mean a thousand, or 1 with a decimal comma; 280,293,310 can be three numbers. */
 const thousands = /^[1-9]\d{0,2}(,\d{3})+$/
 
 function numberOf(text: string): number | Wrong {
-  if (thousands.test(text)) return new Wrong(`“${text}” may be meant in two ways; write it without commas, or several values with a space after each comma.`)
+  if (thousands.test(text)) return new Wrong(`“${text}” is ambiguous: write one number without commas, or several with a space after each comma.`)
   const n = Number(text.replace(/^−/, '-').replace(/^([^.]*),(\d+)$/, '$1.$2'))
   return text === '' || !Number.isFinite(n) ? new Wrong(`“${text}” is not a number.`) : n
 }
 
 const lines = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean)
 
-/** What to type for a value, such as that of an example or of an earlier job. */
+/** The field text for a value, such as one of an example or an earlier job. */
 export function typedOf(p: Parameter, value: unknown): Typed {
   if (value === undefined || value === null) return ''
   switch (kindOf(p)) {
@@ -107,7 +107,7 @@ export function typedOf(p: Parameter, value: unknown): Typed {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** The settings of what was typed, and which fields have no value of their type. */
+/** The settings made from the typed text, and the errors of fields whose text is not a value of their type. */
 export function settingsOf(a: Algorithm, typed: Readonly<Record<string, Typed>>): { settings: Record<string, unknown>; faults: Record<string, string> } {
   const settings: Record<string, unknown> = {}
   const faults: Record<string, string> = {}
@@ -119,7 +119,7 @@ export function settingsOf(a: Algorithm, typed: Readonly<Record<string, Typed>>)
   return { settings, faults }
 }
 
-/** Fields whose values differ between the jobs of a batch: one value for each line. */
+/** The rows of a batch: many has fields whose values differ between jobs, one value per line. */
 export function rowsOf(a: Algorithm, typed: Readonly<Record<string, Typed>>, many: Readonly<Record<string, string>>, every: boolean): Record<string, Typed>[] {
   const fields = a.parameters.filter((p) => many[p.name] !== undefined).map((p) => ({ name: p.name, values: valuesOf(p, many[p.name]!) }))
   if (fields.length === 0) return [{ ...typed }]
@@ -134,7 +134,7 @@ export function rowsOf(a: Algorithm, typed: Readonly<Record<string, Typed>>, man
 
 const mostInRange = 10_000
 
-/** The numbers in a line, such as “280, 293”, those of a pasted row, or from:to:step. One comma may be that of a decimal. */
+/** The numbers in a line, such as “280, 293”, a pasted row, or from:to:step. A single comma can be a decimal comma. */
 function numbersIn(line: string): Typed[] {
   const [from, to, step] = line.split(':').map((t) => Number(t))
   if (/^[^:]+:[^:]+:[^:]+$/.test(line) && step && Number.isFinite(from) && Number.isFinite(to)) {
@@ -145,21 +145,21 @@ function numbersIn(line: string): Typed[] {
   return parts.flatMap((part) => (/,.*,/.test(part) && !thousands.test(part) ? part.split(',').filter(Boolean) : part.replace(/,$/, '')))
 }
 
-/** How many values there are for a field: lines, numbers in them, or records of FASTA. */
+/** The values of a field: lines, the numbers in them, or FASTA records. */
 export function valuesOf(p: Parameter, text: string): Typed[] {
   if (kindOf(p) === 'number') return lines(text).flatMap(numbersIn)
   if (kindOf(p) !== 'sequences') return lines(text)
   return parse(text).map((r) => (r.name ? `>${r.name}\n${r.sequence}` : r.sequence))
 }
 
-/** Whether fields that vary have different numbers of values, which then can't go together. */
+/** An error sentence if varying fields have different numbers of values, which can't be paired; otherwise "". */
 export function uneven(a: Algorithm, many: Readonly<Record<string, string>>): string {
   const sizes = a.parameters.filter((p) => many[p.name] !== undefined).map((p) => ({ title: p.title, n: valuesOf(p, many[p.name]!).length }))
   const counts = new Set(sizes.map((s) => s.n).filter((n) => n !== 1))
-  return counts.size > 1 ? `These have different numbers of values: ${sizes.map((s) => `${s.title} ${s.n}`).join(', ')}. Give each as many, or choose all combinations.` : ''
+  return counts.size > 1 ? `These settings have different numbers of values: ${sizes.map((s) => `${s.title} ${s.n}`).join(', ')}. Give each the same number, or choose all combinations.` : ''
 }
 
-/** The faults that the server found, by parameter; '' has those of no field. */
+/** The validation errors of the server, by parameter; '' has those without a field. */
 export function faultsOf(detail: readonly FieldError[]): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
   for (const f of detail) {
@@ -172,6 +172,6 @@ export function faultsOf(detail: readonly FieldError[]): Record<string, string[]
   return faults
 }
 
-/** Settings that are typed although a table has a column for them, as the server finds in its first line. */
+/** Settings that are typed and also a column of the table, as the server reports for its first line. */
 export const doubled = (detail: readonly FieldError[], typed: Readonly<Record<string, Typed>>): string[] =>
   detail.filter((f) => f.loc[1] === 'fanOut' && f.loc[4] === 1 && typed[String(f.loc[5])]).map((f) => String(f.loc[5]))

@@ -1,5 +1,5 @@
-// Numbers, sizes and times as people read them. Times are those of this browser, with
-// their zone.
+// Numbers, sizes and times in readable form. Times are in the time zone of this browser, which
+// is shown.
 
 export * from './time'
 
@@ -16,7 +16,7 @@ export function bytes(n: number): string {
   return `${i === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${i === 0 && n === 1 ? 'byte' : units[i]}`
 }
 
-/** A number with so many digits behind the point, or as many as tell something. */
+/** A number with this many digits after the point; by default integers in full, others with about five significant digits. */
 export function number(n: number, digits?: number): string {
   if (!Number.isFinite(n)) return ''
   if (digits !== undefined) return grouped(n.toFixed(digits))
@@ -27,7 +27,7 @@ export function number(n: number, digits?: number): string {
 
 const minus = (text: string) => text.replace(/^-/, '−')
 
-/** Parts thousands of numbers of five digits and more; 0 has no sign. */
+/** Adds thousands separators to numbers of five or more digits; 0 has no sign. */
 const grouped = (text: string) => minus(text.replace(/^-(?=[0.]*$)/, '').replace(/^-?\d{5,}/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ',')))
 
 /** A value of a setting in one line. */

@@ -6,7 +6,7 @@ const model = (name: string): Model => ({ url: name, name, format: 'pdb' })
 const never = new AbortController().signal
 beforeAll(() => void (URL.createObjectURL = (b) => 'blob:' + (b as Blob).type))
 
-/** Counts who is at work at once. */
+/** Counts concurrent renderers. */
 function studio() {
   const told: string[] = []
   let open = 0
@@ -44,7 +44,7 @@ test('after a failure, another context draws the rest', async () => {
   g.close()
 })
 
-test('what is not wanted any more is not drawn, and keeps the context', async () => {
+test('an aborted picture is not drawn, and the context is kept', async () => {
   const { told, hire } = studio()
   const g = new Gallery(hire, fetch)
   const gone = new AbortController()

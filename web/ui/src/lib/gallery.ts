@@ -1,10 +1,10 @@
-// Pictures of many structures, drawn one after the other with one WebGL context, of which a
-// browser has few. What draws is made with the first picture, and goes when none is wanted.
+// Images of many structures, drawn one after the other with one WebGL context, since a browser
+// has few. The renderer is created for the first image and disposed of when idle.
 import { download } from './download'
 import type { Model } from './molecule'
 import type { Plddt } from './plddt'
 
-/** What draws pictures. */
+/** Renders images. */
 export interface Artist {
   draw(model: Model, data: Uint8Array, plddt: Plddt | undefined): Promise<Blob>
   dispose(): void
@@ -12,7 +12,7 @@ export interface Artist {
 
 interface Wish { model: Model; plddt: Plddt | undefined; signal: AbortSignal; done: (url: string) => void; failed: (e: unknown) => void }
 
-const idle = 5_000 // milliseconds before what draws is given up
+const idle = 5_000 // milliseconds until an idle renderer is disposed of
 
 export class Gallery {
   private readonly wishes: Wish[] = []
@@ -26,7 +26,7 @@ export class Gallery {
     private readonly fetch: (url: string, signal: AbortSignal) => Promise<Uint8Array> = download,
   ) {}
 
-  /** The address of a picture, which the caller revokes. One that is not wanted any more is not drawn. */
+  /** Resolves with the URL of an image, which the caller must revoke. An aborted image is not drawn. */
   draw(model: Model, plddt: Plddt | undefined, signal: AbortSignal): Promise<string> {
     return new Promise((done, failed) => {
       this.wishes.push({ model, plddt, signal, done, failed })
@@ -54,7 +54,7 @@ export class Gallery {
       w.signal.throwIfAborted()
       w.done(URL.createObjectURL(blob))
     } catch (e) {
-      if (!w.signal.aborted) this.dismiss() // a context that was lost stays lost
+      if (!w.signal.aborted) this.dismiss() // a lost context does not recover
       w.failed(e)
     }
   }
@@ -73,7 +73,7 @@ export class Gallery {
   }
 }
 
-/** Draws with Mol*, into a canvas that nobody sees. */
+/** A renderer that uses Mol* on a canvas off screen. */
 export async function molstar(width: number, height: number): Promise<Artist> {
   const mol = await import('./mol')
   const host = document.createElement('div')

@@ -1,16 +1,16 @@
-// The files that a new job begins with, as its address says: some by name, or one of each of
-// the best rows of a batch.
+// The input files of a new job, from its URL: some by name, or one from each of the best rows of
+// a batch.
 import { segment, type Query } from './address'
 import { get, type BatchTable } from './api'
 import { firstRows } from './ranking'
 
-/** The most rows whose files a new job takes. */
+/** The maximum number of rows whose files a new job can use. */
 export const mostRows = 1000
 
-/** A file that each row has: by its path, or as an output of the algorithm, whose path may differ. */
+/** A file of each row: by its path, or as an output of the algorithm, whose path can differ between rows. */
 export interface RowFile { reference: string; path: string; title: string }
 
-/** What can be taken of rows, by the files of one of them and the outputs that its algorithm declares. */
+/** The files available from rows, given the files of one row and the outputs of its algorithm. */
 export function rowFiles(paths: readonly string[], outputs: readonly { name: string; title: string; file: string }[] = []): RowFile[] {
   return paths.map((path) => {
     const output = outputs.find((o) => matches(o.file, path))
@@ -19,15 +19,15 @@ export function rowFiles(paths: readonly string[], outputs: readonly { name: str
   })
 }
 
-/** Whether a path is one of a pattern, in which a star stands for anything within a name. */
+/** Whether a path matches a pattern, in which * matches anything but a slash. */
 const matches = (pattern: string, path: string) => new RegExp(`^${pattern.split('*').map((s) => s.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('[^/]*')}$`).test(path)
 
-/** The part of an address that says which rows. */
+/** The query that selects the rows. */
 export function ofBatch(batch: string, rows: number, file: RowFile, sort: string, order: string): Query {
   return { batch, top: Math.max(1, Math.min(rows, mostRows)), file: file.reference, like: file.path, sort, order }
 }
 
-/** References to the files that an address names. */
+/** References to the files that the URL names. */
 export async function inputsOf(q: URLSearchParams, signal?: AbortSignal, read = get<BatchTable>): Promise<string[]> {
   const batch = q.get('batch')
   const file = q.get('file')
@@ -37,7 +37,7 @@ export async function inputsOf(q: URLSearchParams, signal?: AbortSignal, read = 
   return table.rows.map((r) => `job:${r.jobName}/${file}`)
 }
 
-/** What of an address the choice of a program hands on to its form. */
+/** The part of the query that the choice of a program passes on to its form. */
 export function handedOn(q: URLSearchParams): Query {
   return { input: q.getAll('input'), ...Object.fromEntries(['batch', 'top', 'file', 'like', 'sort', 'order', 'each'].map((name) => [name, q.get(name)])) }
 }

@@ -1,11 +1,11 @@
-// A page of jobs that stays up to date by events.
+// A page of jobs, kept up to date by events.
 import { request, reason, aborted, type Job, type JobList, type Counts } from './api'
 import type { Query } from './address'
 import type { Live } from './live.svelte'
 
 export const pageSize = 50
 
-/** The filters of the list, as they stand in the address. */
+/** The filters of the list, as in the URL. */
 export interface Filters {
   mine: boolean
   search: string
@@ -30,12 +30,12 @@ export function filtersOf(q: URLSearchParams): Filters {
   }
 }
 
-/** The filters as the API takes them. */
+/** The filters as an API query. */
 export function queryOf(f: Filters): Query {
   return { organization: !f.mine && !f.by, jobEmail: f.by, batch: f.batch, search: f.search, status: f.status, algorithm: f.algorithm, tag: f.tag }
 }
 
-/** A page of the list. */
+/** The API query of a page. */
 export const pageOf = (f: Filters): Query => ({ ...queryOf(f), startKey: f.startKey, limit: pageSize, count: true, statuses: true })
 
 export class Jobs {
@@ -46,13 +46,13 @@ export class Jobs {
   loaded = $state.raw(false)
   busy = $state.raw(false)
   problem = $state.raw('')
-  /** Jobs that were submitted since, and are not shown so that nothing jumps. */
+  /** Jobs submitted since, not shown yet so that rows do not jump. */
   fresh = $state.raw<Job[]>([])
   live = $state.raw<Live | undefined>(undefined)
   #abort: AbortController | undefined
   #stop: (() => void) | undefined
 
-  /** hold says whether rows must stay where they are. */
+  /** hold reports whether rows must stay in place. */
   constructor(
     private readonly filters: Filters,
     private readonly hold: () => boolean,
@@ -83,14 +83,14 @@ export class Jobs {
     this.#stop?.()
   }
 
-  /** Takes what a page says beside its jobs. */
+  /** Takes everything of a page except its jobs. */
   told(list: JobList) {
     this.count = list.count
     this.statuses = list.statuses
     this.startKey = list.startKey
   }
 
-  /** Shows the jobs that were submitted since. */
+  /** Shows the jobs submitted since. */
   showFresh() {
     this.jobs = [...this.fresh, ...this.jobs].slice(0, pageSize)
     this.fresh = []

@@ -1,9 +1,9 @@
-// Keys. None acts while somebody types or a dialog is open.
+// Keyboard shortcuts. They are inactive while the user types or a dialog is open.
 
 type Action = (e: KeyboardEvent) => void
 
 const actions = new Map<string, Action[]>()
-let first = '' // of a sequence such as `g j`
+let first = '' // first key of a sequence such as `g j`
 let firstAt = 0
 
 const sequenceTime = 1_500 // milliseconds between two keys of a sequence

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Latest } from './latest'
 
-test('values in between are left out, and the last is never', async () => {
+test('values in between are skipped, but never the last', async () => {
   const seen: number[] = []
   const latest = new Latest<number>(async (n) => {
     await Promise.resolve()

@@ -1,4 +1,4 @@
-// Runs something slow for the latest of many values: those in between are left out.
+// Runs a slow function for the latest of many values, skipping those in between.
 
 export class Latest<T> {
   private running: Promise<void> | undefined

@@ -1,5 +1,5 @@
-// What structures and matrices show of the same residues: a cell of a matrix is two residues
-// of the structure, and the other way round.
+// Links structures and matrices of the same residues: a cell of a matrix is a pair of residues
+// of the structure.
 import type { Focus, Residue, Residues } from './molecule'
 
 export interface Cell { row: number; col: number }
@@ -9,7 +9,7 @@ const key = (r: Focus) => `${r.chain ?? ''} ${r.residue}`
 export class Linked {
   private shown = $state.raw<Residues>({ residues: [], tokens: [] })
   private owner: string | undefined
-  /** The cell under the pointer, of all matrices of these residues. */
+  /** The cell under the pointer, shared by all matrices of these residues. */
   cell = $state.raw<Cell | undefined>()
 
   private readonly places = $derived.by(() => [this.shown.residues, this.shown.tokens].map((all) => {
@@ -17,32 +17,32 @@ export class Linked {
     all.forEach((r, i) => places.has(key(r)) || places.set(key(r), i))
     return places
   }))
-  private rows = $state.raw(0) // of the matrix that was pointed at last, or of the first one
+  private rows = $state.raw(0) // of the matrix pointed at last, or of the first one
 
-  /** Takes the residues of a structure; a view that comes later does not take its place. */
+  /** Sets the residues of a structure. The first view to call it stays the source. */
   show(view: string, all: Residues) {
     this.owner ??= view
     if (this.owner === view) this.shown = all
   }
 
-  /** What the rows of a matrix stand for; nothing if it has other residues. */
+  /** The residues of the rows of a matrix; undefined if they do not match the structure. */
   of(rows: number, cols: number): readonly Residue[] | undefined {
     if (rows !== cols || rows === 0) return undefined
     return [this.shown.residues, this.shown.tokens].find((all) => all.length === rows)
   }
 
-  /** Says that a matrix of this size is shown. */
+  /** Registers a matrix of this size. */
   join(rows: number) {
     if (this.rows === 0) this.rows = rows
   }
 
-  /** The pointer is on a cell of a matrix. */
+  /** Handles the pointer on a cell of a matrix. */
   point(cell: Cell | undefined, rows: number) {
     this.rows = rows
     this.cell = cell
   }
 
-  /** The pointer is on a residue of the structure. */
+  /** Handles the pointer on a residue of the structure. */
   over(residue: Focus | undefined) {
     const all = this.of(this.rows, this.rows)
     const at = all && residue && this.places[all === this.shown.residues ? 0 : 1]!.get(key(residue))

@@ -1,4 +1,4 @@
-// A stream of events that connects again by itself, and says how it stands.
+// A stream of events that reconnects automatically and reports its status.
 import { apiURL, type Query } from './address'
 
 export type Standing = 'connecting' | 'live' | 'lost'
@@ -6,13 +6,13 @@ export type Standing = 'connecting' | 'live' | 'lost'
 const events = ['job', 'metrics', 'progress', 'deleted', 'log', 'reset', 'end'] as const
 type EventName = (typeof events)[number]
 
-// Waits between attempts, in milliseconds.
+// Delays between attempts, in milliseconds.
 const firstWait = 1_000
 const longestWait = 30_000
 
 export class Live {
   standing = $state.raw<Standing>('connecting')
-  /** When it connects again, in milliseconds since 1970. */
+  /** The time of the next attempt, in milliseconds since 1970. */
   retryAt = $state.raw(0)
   private source: EventSource | undefined
   private timer: ReturnType<typeof setTimeout> | undefined
@@ -30,14 +30,14 @@ export class Live {
     this.connect()
   }
 
-  /** Ends it for good. */
+  /** Closes the stream permanently. */
   close() {
     this.closed = true
     clearTimeout(this.timer)
     this.source?.close()
   }
 
-  /** Connects at once if it waits. */
+  /** Reconnects now if the connection is lost. */
   retry() {
     if (this.standing !== 'lost' || this.closed) return
     clearTimeout(this.timer)
@@ -52,7 +52,7 @@ export class Live {
       this.standing = 'live'
       this.wait = firstWait
     }
-    // The browser's own attempts never end and cannot be seen, so we make them.
+    // The browser's own reconnecting never stops and is invisible, so we do it ourselves.
     source.onerror = () => this.lose()
     for (const name of events) {
       source.addEventListener(name, (e) => {

@@ -1,4 +1,4 @@
-// What a page loads: the last good value stays while it is loaded anew or fails.
+// A value that a page loads. The last good value stays during reloads and after failures.
 import { aborted, reason } from './api'
 
 export class Loading<T> {
@@ -10,7 +10,7 @@ export class Loading<T> {
 
   constructor(private readonly load: (signal: AbortSignal) => Promise<T>) {}
 
-  /** Loads anew; an earlier load that is not done is given up. */
+  /** Reloads, aborting an earlier load that is still in progress. */
   async run(): Promise<void> {
     this.abort?.abort()
     const abort = (this.abort = new AbortController())
@@ -35,7 +35,7 @@ export class Loading<T> {
   }
 }
 
-/** Calls fn again and again while somebody looks: every `period` ms, rarer after failures. */
+/** Calls fn every `period` ms while the page is visible, less often after failures. Returns a function that stops it. */
 export function poll(period: number, fn: () => Promise<boolean | void>): () => void {
   let timer: ReturnType<typeof setTimeout>
   let ended = false

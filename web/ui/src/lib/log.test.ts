@@ -7,21 +7,21 @@ test('lines that come in parts are joined', () => {
   expect(tail.lines).toEqual(['one', 'two', 'three'])
 })
 
-test('a carriage return begins a line anew', () => {
+test('a carriage return restarts a line', () => {
   const tail = new LogTail()
   tail.add('10 %\r20 %\r')
   tail.add('30 %\ndone\r\n')
   expect(tail.lines).toEqual(['30 %', 'done\r'])
 })
 
-test('what controls terminals but for colours is left out, also when it comes in parts', () => {
+test('terminal control sequences except colors are removed, even if split', () => {
   const tail = new LogTail()
   for (const part of ['\x1b[32mINFO\x1b[', '0m loading\n\r\x1b[K 50%\r\x1b[K100%\n\x1b]0;ti', 'tle\x07\x1b[2J\x1b[Hcleared\x00\n']) tail.add(part)
   expect(tail.lines).toEqual(['\x1b[32mINFO\x1b[0m loading', '100%', 'cleared'])
   expect(tail.lines.map(plain)).toEqual(['INFO loading', '100%', 'cleared'])
 })
 
-test('colours and errors are seen', () => {
+test('colors and errors are recognized', () => {
   expect(pieces('\x1b[32mINFO\x1b[0m started, \x1b[1;31mbold red\x1b[m text\nplain\n')).toEqual([
     { text: 'INFO', look: 'green' }, { text: ' started, ', look: '' }, { text: 'bold red', look: 'red bold' }, { text: ' text\nplain\n', look: '' },
   ])
@@ -42,7 +42,7 @@ test('a million lines keep their end', () => {
   expect(tail.lines[0]).toBe('line 995000')
 })
 
-test('a line of 10 MB is cut, also when it comes in parts', () => {
+test('a line of 10 MB is cut, even if split', () => {
   const tail = new LogTail()
   for (let i = 0; i < 640; i++) tail.add('x'.repeat(16 << 10))
   tail.add('\nnext\n')

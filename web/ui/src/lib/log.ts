@@ -1,36 +1,36 @@
-// The end of a log: as many lines as are worth looking at.
+// Logs: the last lines, their colors and errors.
 
 const mostLines = 5_000
 const mostCharacters = 1 << 20
-const longest = 4_000 // characters of one line that are shown
+const longest = 4_000 // characters shown of one line
 const ofBlock = 200 // lines
 
 /**
- * Control sequences of terminals, whole ones, but for those of colours: titles and links, movements, single escapes; and other
- * control characters.
+ * Complete terminal control sequences except colors (titles, links, cursor movements, single
+ * escapes), and other control characters.
  */
 const control = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[(?![\d;]*m)[0-?]*[ -/]*[@-~]|\x1b(?!\[)[ -/]*[0-Z\\^-~]|[\x00-\x06\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/g
 const colour = /\x1b\[([\d;]*)m/g
 
-/** A line without its colours. */
+/** A line without color codes. */
 export const plain = (line: string) => line.replace(colour, '').replaceAll('\x1b', '')
 
-/** A piece of a line, with the names of its colour and weight, or of an error. */
+/** A piece of a line; look has CSS classes for color, weight and errors. */
 export interface Piece { text: string; look: string }
 
 const names = ['', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', ''] // of 30 to 37
-/** Words with which programs begin the lines of their errors. */
+/** The beginnings of error lines of programs. */
 const begins = /^\W*(?:\w{0,40}(?:error|exception)(?=\s*(?:[:\]]|$))|(?:fatal|traceback|segmentation fault|killed|aborted|aborting)\b)/i
 const shouts = /\b(?:ERROR|FATAL|CRITICAL)\b/
 const harmless = /\b(?:no|0|without) (?:errors?|exceptions?)\b/i
 
-/** Whether a line says that something went wrong. */
+/** Whether a line reports an error. */
 export function isError(line: string): boolean {
   const text = plain(line)
   return (begins.test(text) || shouts.test(text)) && !harmless.test(text)
 }
 
-/** Lines as pieces of one look, the lines of errors marked. */
+/** Splits lines into pieces of one look, marking error lines. */
 export function pieces(text: string): Piece[] {
   const all: Piece[] = []
   const put = (piece: string, look: string) => {
@@ -49,7 +49,7 @@ export function pieces(text: string): Piece[] {
         if (code === 0) hue = bold = ''
         else if (code === 1) bold = 'bold'
         else if (code === 22) bold = ''
-        else if (code === 38 || code === 48) break // of 256 colours or more
+        else if (code === 38 || code === 48) break // 256 colors or more
         else if (code === 39) hue = ''
         else if ((code >= 30 && code < 38) || (code >= 90 && code < 98)) hue = names[code % 10]!
       }
@@ -58,19 +58,19 @@ export function pieces(text: string): Piece[] {
   return all
 }
 
-/** Lines that are drawn together. Its number stays with them while others come and go. */
+/** Lines that are drawn together. number identifies them while other lines come and go. */
 export interface Block { number: number; text: string }
 
 export class LogTail {
   lines: string[] = []
-  /** Lines that were dropped at the beginning. */
+  /** The number of lines dropped at the beginning. */
   dropped = 0
   private size = 0
-  private open = false // the last line has no end yet
+  private open = false // the last line is incomplete
 
   constructor(private readonly most = mostLines) {}
 
-  /** Adds what the program has printed. A carriage return begins its line anew, as on a terminal. */
+  /** Adds output. A carriage return restarts its line, as on a terminal. */
   add(text: string) {
     const parts = text.split('\n')
     parts.forEach((part, i) => {
@@ -100,7 +100,7 @@ export class LogTail {
   }
 }
 
-/** Lines in blocks, so that only those that changed are drawn anew. first is the number of the first line. */
+/** Groups lines into blocks so that only changed ones are redrawn. first is the number of the first line. */
 export function blocks(lines: readonly string[], first = 0): Block[] {
   const all: Block[] = []
   for (let i = 0; i < lines.length; ) {
@@ -112,22 +112,22 @@ export function blocks(lines: readonly string[], first = 0): Block[] {
   return all
 }
 
-/** A part of a log, from byte to byte: what lies before or behind another. */
+/** A byte range of a log. */
 export interface Part { from: number; to: number }
 
 const ofPart = 128 << 10 // bytes
 
-/** The part before a byte. */
+/** The part that ends at a byte. */
 export const before = (at: number): Part => ({ from: Math.max(0, at - ofPart), to: at })
 
-/** The part behind a byte, or none where the log ends. */
+/** The part that begins at a byte, or undefined if it would reach the end of the log. */
 export const behind = (at: number, size: number): Part | undefined => (at + ofPart < size ? { from: at, to: at + ofPart } : undefined)
 
-/** The whole lines of a part; a line that is larger than the part stays cut. */
+/** The whole lines of a part; a line larger than the part stays cut. */
 export function wholeLines(text: string, part: Part): string {
   const end = part.from === 0 ? -1 : text.indexOf('\n')
   return end >= 0 && end < text.length - 1 ? text.slice(end + 1) : text
 }
 
-/** Bytes of lines as they were printed. */
+/** The size of lines as printed, in bytes. */
 export const bytesOf = (lines: readonly string[]) => new TextEncoder().encode(lines.join('\n')).length

@@ -31,7 +31,7 @@ test('pairs too close along the chain have no value', () => {
   expect(apart(m, 0)).toBe(m)
 })
 
-test('no matrix is said so', () => {
+test('a file without a matrix is reported', () => {
   expect(() => parseMatrix('{"a":1}')).toThrow('The file has no matrix.')
   expect(() => parseMatrix('')).toThrow('The matrix is empty.')
 })

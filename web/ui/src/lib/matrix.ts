@@ -1,11 +1,11 @@
-// Matrices of numbers, as views name them: rows of text, or JSON of AlphaFold's layouts.
+// Numeric matrices of views: rows of text, or JSON in AlphaFold's layouts.
 
-/** rowNames and colNames are what the file calls them. */
+/** rowNames and colNames are the names in the file. */
 export interface MatrixData { values: Float32Array; rows: number; cols: number; rowNames?: string[]; colNames?: string[] }
 
 const mostCells = 64_000_000 // a quarter of a gigabyte
 
-/** Reads a matrix: rows of numbers apart by commas, tabs, semicolons or blanks, or JSON. Missing cells are NaN. */
+/** Reads a matrix: rows of numbers separated by commas, tabs, semicolons or blanks, or JSON. Missing cells are NaN. */
 export function parseMatrix(text: string): MatrixData {
   return /^\s*[[{]/.test(text) ? fromJSON(JSON.parse(text)) : fromRows(text)
 }
@@ -14,7 +14,7 @@ type Rows = readonly (readonly unknown[])[]
 
 const isRows = (v: unknown): v is Rows => Array.isArray(v) && v.length > 0 && v.every((r) => Array.isArray(r))
 
-// Names of the matrix in what AlphaFold 2 and 3, ColabFold, Boltz and Chai write.
+// Names of the matrix in the JSON of AlphaFold 2 and 3, ColabFold, Boltz and Chai.
 const names = ['predicted_aligned_error', 'pae', 'contact_probs', 'distance', 'matrix', 'values', 'data']
 
 function fromJSON(value: unknown): MatrixData {
@@ -39,7 +39,7 @@ function ofRows(rows: Rows): MatrixData {
   return m
 }
 
-/** The layout of the AlphaFold database's first version: residue, residue, error. */
+/** The layout of the first version of the AlphaFold database: residue, residue, error. */
 function ofTriples(a: number[], b: number[], values: number[]): MatrixData {
   const size = a.reduce((most, v) => Math.max(most, v), 0)
   const m = empty(size, size)
@@ -78,14 +78,14 @@ function fromRows(text: string): MatrixData {
 
 const isName = (cell: string) => cell === '' || (Number.isNaN(Number(cell)) && !/^nan$/i.test(cell))
 
-/** A map of residues without the pairs that are closer along the chain than so many. */
+/** Removes pairs of residues that are closer along the chain than separation. */
 export function apart(m: MatrixData, separation: number): MatrixData {
   if (separation < 1 || m.rows !== m.cols) return m
   const values = m.values.map((v, k) => (Math.abs(Math.floor(k / m.cols) - (k % m.cols)) < separation ? NaN : v))
   return { ...m, values }
 }
 
-/** The least and the greatest value. */
+/** The minimum and maximum value. */
 export function extent(values: Float32Array): [number, number] | undefined {
   let low = Infinity
   let high = -Infinity
@@ -97,12 +97,12 @@ export function extent(values: Float32Array): [number, number] | undefined {
   return low <= high ? [low, high] : undefined
 }
 
-// Viridis, which gets brighter all the way, so that it also reads without colours.
+// Viridis increases steadily in brightness, so it also works in grayscale.
 const viridis = ['#440154', '#472d7b', '#3b528b', '#2c728e', '#21918c', '#28ae80', '#5ec962', '#addc30', '#fde725']
 const steps = 256
 const missing = 0xffb0b0b0 // grey, ABGR
 
-/** 256 colours from dark (low) to bright (high), as a canvas stores them. */
+/** 256 colors from dark (low) to bright (high), in the format of a canvas. */
 export function colours(reversed = false): Uint32Array {
   const stops = (reversed ? [...viridis].reverse() : viridis).map((h) => [1, 3, 5].map((i) => parseInt(h.slice(i, i + 2), 16)))
   return Uint32Array.from({ length: steps }, (_, i) => {
@@ -116,7 +116,7 @@ export function colours(reversed = false): Uint32Array {
 
 export const css = (abgr: number) => `rgb(${abgr & 255} ${(abgr >> 8) & 255} ${(abgr >> 16) & 255})`
 
-/** Fills pixels (ABGR) with the matrix. Where cells are more than pixels, each shows the mean of its cells. */
+/** Fills pixels (ABGR) with the matrix. If there are more cells than pixels, each pixel shows the mean of its cells. */
 export function paint(pixels: Uint32Array, width: number, height: number, m: MatrixData, [low, high]: [number, number], palette: Uint32Array) {
   const factor = (steps - 1) / (high - low || 1)
   for (let y = 0; y < height; y++) {

@@ -1,4 +1,4 @@
-// What the first page does not need, loaded right after it.
+// Modules that the first page does not need, loaded right after it.
 import '../more.css'
 
 export { whenBack } from './back'

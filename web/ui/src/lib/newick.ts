@@ -1,4 +1,4 @@
-// Trees in Newick's format, and where their branches are drawn.
+// Newick trees and their layout.
 
 import { inSlices } from './breathe'
 
@@ -20,11 +20,11 @@ export function parseNewick(text: string): Node {
       node = child(node, make())
     } else if (token === ',') {
       const parent = above.at(-1)
-      if (!parent) throw new Error('The tree has a comma outside of brackets.')
+      if (!parent) throw new Error('The tree has a comma outside parentheses.')
       node = child(parent, make())
     } else if (token === ')') {
       const parent = above.pop()
-      if (!parent) throw new Error('The tree closes more brackets than it opens.')
+      if (!parent) throw new Error('The tree closes more parentheses than it opens.')
       node = parent
     } else if (token.startsWith(':')) {
       const length = Number(token.slice(1))
@@ -33,7 +33,7 @@ export function parseNewick(text: string): Node {
       label(node, token)
     }
   }
-  if (above.length > 0) throw new Error('The tree opens more brackets than it closes.')
+  if (above.length > 0) throw new Error('The tree opens more parentheses than it closes.')
   if (root.children.length === 0 && root.name === '') throw new Error('The file has no tree.')
   count(root)
   return root
@@ -44,7 +44,7 @@ function child(parent: Node, node: Node): Node {
   return node
 }
 
-/** A label of an inner node that is a number, as 95 or 0.95/100, is the support of its branch. */
+/** A numeric label of an inner node, such as 95 or 0.95/100, is the support of its branch. */
 function label(node: Node, token: string) {
   const quoted = token.startsWith("'")
   const text = quoted ? token.slice(1, -1).replaceAll("''", "'") : token.replaceAll('_', ' ')
@@ -53,7 +53,7 @@ function label(node: Node, token: string) {
   else node.name = text
 }
 
-/** Brackets, commas, lengths and labels; comments in square brackets are left out. */
+/** Parentheses, commas, lengths and labels; comments in square brackets are skipped. */
 function* tokens(text: string): Generator<string> {
   const pattern = /\[[^\]]*\]|'(?:[^']|'')*'|[(),;]|:\s*[^\s(),:;[]+|[^\s(),:;['][^(),:;['\n]*/g
   for (const [token] of text.matchAll(pattern)) {
@@ -63,7 +63,7 @@ function* tokens(text: string): Generator<string> {
   }
 }
 
-/** The nodes, each after those below it. A deep tree must not exhaust the stack. */
+/** The nodes, children before parents. Not recursive, since a deep tree would exhaust the stack. */
 export function upwards(root: Node): Node[] {
   const out: Node[] = []
   const todo = [root]
@@ -78,7 +78,7 @@ function count(root: Node) {
   for (const n of upwards(root)) n.leaves = n.children.length === 0 ? 1 : n.children.reduce((sum, c) => sum + c.leaves, 0)
 }
 
-/** A tree as numbers and names in the order of its nodes' ids, which a worker can send however deep it is. */
+/** A tree as arrays indexed by node id, which a worker can send at any depth. */
 export interface FlatTree { names: string[]; parents: Int32Array; lengths: Float64Array; supports: Float64Array }
 
 export function flattened(root: Node): FlatTree {
@@ -95,7 +95,7 @@ export function flattened(root: Node): FlatTree {
 
 const given = (v: number) => (Number.isNaN(v) ? undefined : v)
 
-/** Builds a tree again. Parents come before their children, and children in their order. */
+/** Rebuilds a tree. Parents precede their children, which are in order. */
 export async function built(flat: FlatTree, signal?: AbortSignal): Promise<Node> {
   const nodes: Node[] = []
   await inSlices(flat.names.length, (id) => {
@@ -113,7 +113,7 @@ export async function built(flat: FlatTree, signal?: AbortSignal): Promise<Node>
   return root
 }
 
-/** Which clades to fold so that at most so many rows are shown: the largest are opened first. */
+/** The clades to collapse so that at most this many rows are shown; the largest are expanded first. */
 export function folded(root: Node, rows: number): Set<number> {
   const closed = new Map<number, Node>([[root.id, root]])
   const queue = [root]
@@ -135,7 +135,7 @@ export function folded(root: Node, rows: number): Set<number> {
 
 export interface Placed { node: Node; parent: Placed | undefined; x: number; y: number; row: number; closed: boolean }
 
-/** Places of the shown nodes: x from 0 to 1, y in rows. With lengths, x is the distance from the root. */
+/** The positions of the shown nodes: x from 0 to 1, y in rows. With lengths, x is the distance from the root. */
 export function layout(root: Node, closed: ReadonlySet<number>, lengths: boolean): { nodes: Placed[]; rows: number; depth: number } {
   const nodes: Placed[] = []
   let rows = 0

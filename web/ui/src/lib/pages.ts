@@ -1,12 +1,12 @@
-// Long lists that came as a whole, shown in parts.
+// Paging of long lists that are already loaded.
 
-export const ofPage = 100 // entries that are shown at once
+export const ofPage = 100 // entries per page
 
-/** The entries whose words contain a text, small letters or not. */
+/** The entries whose words contain a text, ignoring case. */
 export function found<T>(all: readonly T[], words: (entry: T) => string, text: string): readonly T[] {
   const wanted = text.trim().toLowerCase()
   return wanted === '' ? all : all.filter((e) => words(e).toLowerCase().includes(wanted))
 }
 
-/** A page that there is, also when the list has become shorter. */
+/** The nearest existing page, since the list can become shorter. */
 export const pageIn = (entries: number, page: number) => Math.max(0, Math.min(page, Math.ceil(entries / ofPage) - 1))

@@ -1,4 +1,4 @@
-// Reads large files beside the page, which stays alive meanwhile.
+// Reads and parses large files in a worker, keeping the page responsive.
 import { noAnswer } from './address'
 import { conservations, parseAlignment } from './alignment'
 import { parseMatrix } from './matrix'
@@ -26,13 +26,13 @@ async function read({ url, most }: Order): Promise<{ text: string; whole: boolea
   const answer = await fetch(url, { headers: { Range: `bytes=0-${most - 1}` } }).catch(() => {
     throw new Error(noAnswer)
   })
-  if (answer.status === 404) throw new BadFile('The file is not there.')
-  if (!answer.ok) throw new Error(`The server answered ${answer.status}.`)
+  if (answer.status === 404) throw new BadFile('The file does not exist.')
+  if (!answer.ok) throw new Error(`The server returned ${answer.status}.`)
   const size = Number(answer.headers.get('Content-Range')?.split('/')[1] ?? 0)
   return { text: await answer.text(), whole: size <= most }
 }
 
-/** Understands a text, or says why it is no such file. */
+/** Parses a text, or throws a BadFile. */
 function understood(kind: Kind, text: string) {
   try {
     return readers[kind](text)

@@ -1,11 +1,11 @@
-// Which file a row of a table is about, such as the pose of a ligand.
+// The file that a table row describes, such as the pose of a ligand.
 
 const baseName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 const stem = (path: string) => baseName(path).replace(/\.[^.]*$/, '')
 
-/** Finds the files of rows: a cell holds a path, or the name of a file with or without its ending. */
+/** Finds the files of rows: a cell has a path, or a file name with or without its extension. */
 export class Picks {
-  private readonly files = new Map<string, string | undefined>() // undefined: of several
+  private readonly files = new Map<string, string | undefined>() // undefined means ambiguous
 
   constructor(paths: readonly string[]) {
     for (const nameOf of [stem, baseName, (p: string) => p]) {
@@ -18,7 +18,7 @@ export class Picks {
     }
   }
 
-  /** The file of a row, the more telling cells first: a name that is a number alone says nothing. */
+  /** The file of a row, from its first text cell that names one; numbers are ignored. */
   of(row: readonly unknown[]): string | undefined {
     for (const cell of row) {
       if (typeof cell !== 'string' || cell === '') continue

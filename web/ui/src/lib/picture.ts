@@ -1,18 +1,18 @@
-// Figures as files, and the colours of the page.
+// Saving figures as files, and the colors of the page.
 import { offer } from './csv'
 import type { Drawing } from './figure'
 
 const pixels = 2008 // across 170 mm at 300 dpi
-// The chunk of a PNG that says 11,811 pixels per metre, which is 300 dpi.
+// The PNG chunk for 11,811 pixels per meter, which is 300 dpi.
 const density = new Uint8Array([0, 0, 0, 9, 0x70, 0x48, 0x59, 0x73, 0, 0, 0x2e, 0x23, 0, 0, 0x2e, 0x23, 1, 0x78, 0xa5, 0x3f, 0x76])
 const head = 33 // bytes of a PNG's signature and IHDR
 
-/** Says in a PNG that it has 300 dpi. */
+/** Sets the resolution of a PNG to 300 dpi. */
 export const withDensity = (png: Blob) => new Blob([png.slice(0, head), density, png.slice(head)], { type: 'image/png' })
 
 export const saveSVG = (d: Drawing, file: string) => offer(file, d.svg, 'image/svg+xml')
 
-/** Offers a figure as PNG of 300 dpi. */
+/** Downloads a figure as a 300-dpi PNG. */
 export async function savePNG(d: Drawing, file: string) {
   const url = URL.createObjectURL(new Blob([d.svg], { type: 'image/svg+xml' }))
   try {
@@ -30,7 +30,7 @@ export async function savePNG(d: Drawing, file: string) {
   }
 }
 
-/** Calls fn when the colours of the page change. */
+/** Calls fn when the colors of the page change. */
 export function whenColoursChange(fn: () => void): () => void {
   const dark = matchMedia('(prefers-color-scheme: dark)')
   const watch = new MutationObserver(fn)
@@ -42,7 +42,7 @@ export function whenColoursChange(fn: () => void): () => void {
   }
 }
 
-/** The page's colours at an element whose class is `colours`. */
+/** The colors of the page, read from a hidden element whose style sets them. */
 export function coloursAt(probe: HTMLElement): { ink: string; muted: string; line: string } {
   const s = getComputedStyle(probe)
   return { ink: s.color, muted: s.outlineColor, line: s.borderTopColor }

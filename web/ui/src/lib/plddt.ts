@@ -1,6 +1,6 @@
-// The confidence of predicted structures: a view of the algorithm says that B factors are
-// pLDDTs, on which scale, and where the colours change. Shown are values of 100, in the
-// colours of AlphaFold's authors.
+// The confidence of predicted structures: a view of the algorithm declares that B-factors are
+// pLDDTs, their scale, and the limits of the color bands. Values are shown from 0 to 100, in the
+// colors of AlphaFold's authors.
 import type { Schemas } from './api'
 
 export type Plddt = Schemas['PLDDT']
@@ -19,5 +19,5 @@ export function bandsOf(plddt: Plddt): { above: number; colour: string; name: st
   })
 }
 
-/** By what the B factors of a structure are multiplied to be of 100. */
+/** The factor that converts the B-factors of a structure to 0 to 100. */
 export const percentOf = (plddt: Plddt, highest: number) => (plddt.scale === 1 || (plddt.scale === undefined && highest <= 1) ? 100 : 1)

@@ -23,7 +23,7 @@ test('axes say what they show', () => {
   expect(labels(line('x', 'nm'), line('y', 'nm'), line('z', 'nm'), line('E', 'kJ'), line('T', 'K'))).toEqual(['nm', 'E, T (kJ, K)'])
 })
 
-test('an axis that goes back is put in order', () => {
+test('an unordered axis is sorted', () => {
   expect(plot([{ ...a, x: [2, 1, 0] }], '').data).toEqual([[0, 1, 2], [3, null, 1]])
 })
 
@@ -34,7 +34,7 @@ test('errors are a band around their line', () => {
   expect(table([{ ...a, y: [{ ...a.y[0]!, errors: [0.5, 0.5, null] }] }]).header).toEqual(['time (ps)', 'Rg (nm)', 'Rg, standard error (nm)'])
 })
 
-test('beside a fit, data are points', () => {
+test('with a fit, data are points', () => {
   const { lines: [data, fit], scales } = plot([{ ...a, y: [a.y[0]!, { ...a.y[0]!, name: 'fit', fit: true }] }], '')
   expect(scales[0]!.label).toBe('Rg (nm)')
   expect([data!.line, data!.points, fit!.line, fit!.points]).toEqual([false, true, true, false])

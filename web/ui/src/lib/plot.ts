@@ -1,23 +1,23 @@
-// Runs as the aligned columns that uPlot draws.
+// Converts runs to the aligned columns that uPlot draws.
 import uPlot from 'uplot'
 import type { Line, Run } from './chart'
 import { okabeIto } from './colours'
 import { number } from './format'
 import { thin } from './thin'
 
-const mostPoints = 20_000 // of a line that is drawn
+const mostPoints = 20_000 // drawn of one line
 
-/** low and high are the columns of its error band, line and points what of it is drawn. */
+/** low and high are the columns of the error band; line and points say what is drawn. */
 export interface Drawn { label: string; colour: string; unit: string; scale: string; dash?: number[]; line: boolean; points: boolean; low?: number; high?: number }
-/** The columns after those of the lines are bounds of error bands. */
+/** Columns after those of the lines are the bounds of error bands. */
 export interface Plot { data: uPlot.AlignedData; lines: Drawn[]; scales: { key: string; label: string }[] }
 
-const fewPoints = 40 // that are marked on a line
-const longestLabel = 36 // characters of names at an axis
+const fewPoints = 40 // below this, the points of a line are marked
+const longestLabel = 36 // characters of the names at an axis
 
 const dashes: (number[] | undefined)[] = [undefined, [6, 4], [2, 3], [8, 3, 2, 3]]
 
-/** All lines of all runs. One run has a colour for each line; of several, each run has its colour and each line its dashes. */
+/** All lines of all runs. A single run has a color per line; with several, each run has a color and each line a dash pattern. */
 export function plot(runs: readonly Run[], ink: string): Plot {
   const units = [...new Set(runs.flatMap((r) => r.y.map((l) => l.unit ?? '')))]
   const ofScale = (unit: string | undefined) => Math.min(1, units.indexOf(unit ?? ''))
@@ -41,10 +41,10 @@ export function plot(runs: readonly Run[], ink: string): Plot {
   return { data, lines, scales }
 }
 
-/** Values a standard error below or above. */
+/** The values shifted by one standard error. */
 const bound = (l: Line, sign: number) => l.values.map((v, i) => (v === null || typeof l.errors?.[i] !== 'number' ? null : v + sign * l.errors[i]))
 
-/** What stands at an axis: the names of its lines, if they are few and short, and their units. */
+/** The label of an axis: the names of its lines, if few and short, and their units. */
 function scaleLabel(lines: readonly Line[]): string {
   const names = [...new Set(lines.filter((l) => !l.fit).map((l) => l.name))]
   const units = [...new Set(lines.flatMap((l) => l.unit || []))].join(', ')
@@ -56,13 +56,13 @@ function label(run: Run, line: Line, several: boolean): string {
   return run.y.length > 1 ? `${run.name}: ${line.name}` : run.name
 }
 
-/** Values at the points of a line that are drawn. */
+/** The values at the drawn points of a line. */
 function column(run: Run, line: Line, values: readonly (number | null)[]): uPlot.AlignedData {
   const kept = ordered(run.x, thin(line.values, mostPoints))
   return [kept.map((i) => run.x[i]!), kept.map((i) => values[i] ?? null)]
 }
 
-/** Points in the order of the axis, which uPlot needs. */
+/** The points in ascending x, as uPlot requires. */
 function ordered(x: readonly number[], kept: number[]): number[] {
   const known = kept.filter((i) => Number.isFinite(x[i]))
   return known.every((i, at) => at === 0 || x[i]! >= x[known[at - 1]!]!) ? known : known.sort((a, b) => x[a]! - x[b]!)
@@ -70,7 +70,7 @@ function ordered(x: readonly number[], kept: number[]): number[] {
 
 export const withUnit = (name: string, unit?: string) => (unit ? `${name} (${unit})` : name)
 
-/** Not Math.min(...values), whose arguments must fit on the stack. */
+/** The minimum and maximum. Math.min(...values) would need all arguments on the stack. */
 export function range(values: readonly (number | null | undefined)[]): [number, number] | undefined {
   let low = Infinity
   let high = -Infinity
@@ -82,7 +82,7 @@ export function range(values: readonly (number | null | undefined)[]): [number, 
   return low <= high ? [low, high] : undefined
 }
 
-/** What the lines show, for those who do not see them. */
+/** A description of the lines for screen readers. */
 export function sentence(title: string, runs: readonly Run[]): string {
   const parts = runs.slice(0, 8).flatMap((r) => r.y.slice(0, 8).map((l) => {
     const y = range(l.values)
@@ -96,7 +96,7 @@ export function sentence(title: string, runs: readonly Run[]): string {
   return `${title}${over}: ${parts.join('; ')}.`
 }
 
-/** All points as a table: the axis, then each line, with its errors behind it. */
+/** All points as a table: the axis, then each line, followed by its errors. */
 export function table(all: readonly Run[]): { header: string[]; rows: (number | null)[][] } {
   const runs = all.map((r) => ({ ...r, y: r.y.flatMap((l): Line[] => (l.errors ? [l, { name: `${l.name}, standard error`, unit: l.unit, values: l.errors }] : [l])) }))
   const several = runs.length > 1

@@ -1,4 +1,4 @@
-// Searches of people in what the algorithm files of this program say of themselves.
+// Typical searches in the descriptions of the algorithm files of this program.
 import { expect, test } from 'vitest'
 import { found, grouped, slip } from './programs'
 
@@ -28,7 +28,7 @@ test.each([
   expect(found(programs, search)[0]?.type).toMatch(right)
 })
 
-test('a search that fits nothing finds nothing, and one without words everything', () => {
+test('a search without matches finds nothing, and one without words everything', () => {
   expect(found(programs, 'xyzzy')).toEqual([])
   expect(found(programs, ' ')).toHaveLength(texts.length)
 })
@@ -39,6 +39,6 @@ test('a slip is a letter or two', () => {
 })
 
 test('all programs are in a group of what they are for', () => {
-  expect(grouped(programs).map((g) => g.title)).not.toContain('Others')
-  expect(grouped([{ ...programs[0]!, functions: ['weather'] }]).map((g) => g.title)).toEqual(['Others'])
+  expect(grouped(programs).map((g) => g.title)).not.toContain('Other')
+  expect(grouped([{ ...programs[0]!, functions: ['weather'] }]).map((g) => g.title)).toEqual(['Other'])
 })

@@ -1,4 +1,4 @@
-// The programs that fit a search, the best first, and the groups in which they are shown.
+// The search for programs, best match first, and their groups.
 import type { AlgorithmSummary } from './api'
 
 type Program = Pick<AlgorithmSummary, 'type' | 'title' | 'description' | 'categories' | 'functions' | 'keywords'>
@@ -7,7 +7,7 @@ const idle = new Set(['a', 'an', 'the', 'my', 'of', 'for', 'to', 'in', 'on', 'an
 const wordsOf = (text: string) => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean)
 const plain = (text: string) => wordsOf(text).join(' ')
 
-/** Whether two words differ by so few letters added, left out, changed or swapped that one is a slip of the other. */
+/** Whether two words differ by so few added, missing, changed or swapped letters that one is likely a typo of the other. */
 export function slip(a: string, b: string): boolean {
   const most = Math.min(a.length, b.length) >= 8 ? 2 : Math.min(a.length, b.length) >= 4 ? 1 : 0
   if (most === 0 || Math.abs(a.length - b.length) > most || a[0] !== b[0]) return false
@@ -24,7 +24,7 @@ export function slip(a: string, b: string): boolean {
   return row[b.length]! <= most
 }
 
-/** How well a word fits one of these, from 0 to 1. */
+/** How well a word matches one of these, from 0 to 1. */
 function fit(word: string, words: readonly string[]): number {
   if (words.includes(word)) return 1
   const stem = word.length > 3 ? word.replace(/(ing|es|s|e)$/, '') : word
@@ -32,7 +32,7 @@ function fit(word: string, words: readonly string[]): number {
   return words.some((w) => slip(word, w)) ? 0.6 : 0
 }
 
-/** What a text has, where a search finds more in a name than in a description. */
+/** The searched words of a program with their weights: a name weighs more than a description. */
 function fields(p: Program): [number, string[]][] {
   const keywords = p.keywords ?? []
   return [
@@ -41,7 +41,7 @@ function fields(p: Program): [number, string[]][] {
   ]
 }
 
-/** How well a program fits a search; 0: not at all. */
+/** How well a program matches a search; 0 means no match. */
 function score(p: Program, search: string): number {
   const asked = wordsOf(search)
   const words = asked.filter((w) => !idle.has(w))
@@ -59,7 +59,7 @@ function score(p: Program, search: string): number {
   return sum
 }
 
-/** Those that fit, the best first; without a search all, by title. */
+/** The matching programs, best first; without a search, all by title. */
 export function found<P extends Program>(programs: readonly P[], search: string): P[] {
   const byTitle = programs.toSorted((a, b) => a.title.localeCompare(b.title))
   if (wordsOf(search).length === 0) return byTitle
@@ -78,8 +78,8 @@ const groups: [string, string[]][] = [
   ['Prepare files', ['preparation']],
 ]
 
-/** Programs by what they are for. */
+/** Groups programs by purpose. */
 export function grouped<P extends Program>(programs: readonly P[]): { title: string; programs: P[] }[] {
-  const of = (p: P) => groups.find(([, purposes]) => p.functions.some((f) => purposes.includes(f)))?.[0] ?? 'Others'
-  return [...groups.map(([title]) => title), 'Others'].map((title) => ({ title, programs: programs.filter((p) => of(p) === title) })).filter((g) => g.programs.length > 0)
+  const of = (p: P) => groups.find(([, purposes]) => p.functions.some((f) => purposes.includes(f)))?.[0] ?? 'Other'
+  return [...groups.map(([title]) => title), 'Other'].map((title) => ({ title, programs: programs.filter((p) => of(p) === title) })).filter((g) => g.programs.length > 0)
 }

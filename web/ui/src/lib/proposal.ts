@@ -1,4 +1,4 @@
-// Names that are proposed for jobs: after their input, and numbered when they are taken.
+// Suggested job names: from the input, and numbered if taken.
 import type { Parameter } from './api'
 import { kindOf } from './form'
 import { shown, type Names } from './reference'
@@ -6,7 +6,7 @@ import { shown, type Names } from './reference'
 const longest = 60
 const said = (text: string) => text.trim().replace(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^[-.]+|[-.]+$/g, '').slice(0, longest)
 
-/** What the first of the files, or the first sequence, is called. */
+/** The name of the first file or sequence. */
 function subject(parameters: readonly Parameter[], typed: Readonly<Record<string, string>>, names: Names): string {
   for (const p of parameters) {
     const first = (typed[p.name] ?? '').trim().split('\n')[0]!.trim()
@@ -22,13 +22,13 @@ function subject(parameters: readonly Parameter[], typed: Readonly<Record<string
   return ''
 }
 
-/** A name after the input and the program: `lysozyme-vina`. */
+/** A name from the input and the program: `lysozyme-vina`. */
 export function proposed(type: string, parameters: readonly Parameter[], typed: Readonly<Record<string, string>>, names: Names): string {
   const of = subject(parameters, typed, names)
   return of === '' || of.toLowerCase() === type ? type : `${of}-${type}`
 }
 
-/** The nth name like this one: `a`, `a-2`, `a-3`; of `a-2` the next is `a-3`. */
+/** The nth name like this one: `a`, `a-2`, `a-3`; after `a-2` comes `a-3`. */
 export function numbered(name: string, n: number): string {
   const [, base, from] = /^(.*?)-(\d{1,2})$/.exec(name) ?? []
   if (n < 2) return name

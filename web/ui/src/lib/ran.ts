@@ -1,4 +1,4 @@
-// What a job was run on, in a few lines: files, sequences, and settings that are not the defaults.
+// The inputs of a job in a few lines: files, sequences, and settings other than defaults.
 import type { Job, Parameter } from './api'
 import { value } from './format'
 import { namesOf, readable } from './reference'
@@ -8,7 +8,7 @@ export interface Given { name: string; title: string; text: string; more: string
 const longest = 60 // characters of a value
 const items = 3 // of a list
 
-/** A long text is cut, and says how long it is. */
+/** Cuts a long text and adds its length. */
 function short(text: string): { text: string; more: string } {
   const line = text.replace(/\s+/g, ' ').trim()
   return line.length <= longest ? { text: line, more: '' } : { text: line.slice(0, longest) + '…', more: `${line.length.toLocaleString('en')} letters` }

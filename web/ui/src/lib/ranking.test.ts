@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { BatchTable, Row } from './api'
 import { failedFirst, firstRows, page, together, type Ask, type Place } from './ranking'
 
-/** A server with rows, most of which a page has. */
+/** A server with rows; a page has at most `most`. */
 function server(rows: string[], most = 1000): Ask {
   return async ({ status, limit, startKey }) => {
     const all = rows.filter((r) => status.length === 0 || status.some((s) => r.startsWith(s[0]!)))

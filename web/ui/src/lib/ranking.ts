@@ -1,7 +1,7 @@
-// The rows of a batch in an order, in pages: failed ones first, or by a figure.
+// The rows of a batch in order, in pages: failed ones first, or by a metric.
 import type { BatchTable, Status } from './api'
 
-/** Where a page begins: in which part of the rows, and behind which. */
+/** Where a page begins: the part of the rows, and the key within it. */
 export interface Place { part: number; startKey: string }
 
 export interface Ranked { table: BatchTable; next: Place | undefined }
@@ -14,7 +14,7 @@ export const failedFirst: readonly Status[][] = [['FAILED'], ['QUEUED', 'RUNNING
 /** All rows as one part. */
 export const together: readonly Status[][] = [[]]
 
-/** Reads a page of rows; one that a part does not fill goes on with the next part. */
+/** Reads a page of rows, continuing with the next part if a part does not fill it. */
 export async function page(ask: Ask, parts: readonly Status[][], size: number, from: Place = { part: 0, startKey: '' }): Promise<Ranked> {
   let { part, startKey } = from
   const table = await ask({ status: parts[part]!, limit: size, startKey })
@@ -29,7 +29,7 @@ export async function page(ask: Ask, parts: readonly Status[][], size: number, f
   return { table: { ...table, rows, metrics: end.metrics }, next: end.startKey ? { part, startKey: end.startKey } : undefined }
 }
 
-/** The first rows of a table, up to most, however many the server gives at once. */
+/** The first rows of a table, up to most, in as many requests as needed. */
 export async function firstRows(ask: Ask, status: Status[], most: number): Promise<BatchTable> {
   const table = await ask({ status, limit: Math.min(most, 1000), startKey: '' })
   const rows = [...table.rows]

@@ -1,4 +1,4 @@
-// The record of one job, kept up to date by events while it is not finished.
+// The record of one job, kept up to date by events until it is finished.
 import { segment } from './address'
 import { ApiError, get, reason, type Job } from './api'
 import { Live } from './live.svelte'
@@ -44,7 +44,7 @@ export class JobRecord {
     this.timer = undefined
   }
 
-  /** A finished job has no events, but it may be deleted, or queued again elsewhere. */
+  /** A finished job has no events, but it can be deleted or queued again elsewhere. */
   private watch() {
     if (!this.closed) this.timer = setInterval(() => !document.hidden && void this.look(), 15_000)
   }
@@ -58,7 +58,7 @@ export class JobRecord {
     if (this.closed || this.live) return
     clearInterval(this.timer)
     this.live = new Live(`jobs/${segment(this.name)}/events`, {}, (event, data) => this.take(event, data as Partial<Job>))
-    // Its place in the queue and the rest that no event tells.
+    // No event reports, for example, the queue position.
     this.timer = setInterval(() => {
       if (!document.hidden && this.job && !finished(this.job)) void this.load()
     }, 5_000)

@@ -16,7 +16,7 @@ test('a reference by bytes is shown as the name of the file', () => {
   expect(readable([id, `sha256:${a}/x.pdb`, 5], names)).toEqual(['y.pdb', 'x.pdb', 5])
 })
 
-test('the same work again reads the same bytes', () => {
+test('running a job again reads the same bytes', () => {
   const upload = (setting: string, fileId: string, filename: string, sha256: string) => ({ setting, fileId, filename, sha256 })
   const job = {
     settings: { one: 'inputs/x.pdb', many: ['inputs/x.pdb', 'job:j/@poses', id, 'inputs/y.pdb'], steps: 5 },

@@ -1,13 +1,13 @@
-// How settings name files. An upload is named by its bytes, as `sha256:<digest>/<filename>`:
-// `folder/filename` would be the newest of that name, whoever sent it since.
+// References to files in settings. An upload is referenced by its bytes, as
+// `sha256:<digest>/<filename>`: `folder/filename` would be the newest upload of that name.
 import type { Job } from './api'
 
 type Inputs = NonNullable<Job['inputs']>
 
-/** Refers to an upload with these bytes, which the job sees under this name. macOS gives decomposed ones. */
+/** A reference to an upload by its bytes, which the job sees under this name. macOS has decomposed names. */
 export const ofDigest = (sha256: string, filename: string) => `sha256:${sha256}/${filename.normalize()}`
 
-/** The digest and the name in a reference by bytes. */
+/** The digest and name in a reference by bytes. */
 export function parse(reference: string): { sha256: string; filename: string } | undefined {
   const [, sha256, filename] = /^sha256:([0-9a-f]{64})\/([^/]+)$/i.exec(reference) ?? []
   return sha256 && filename ? { sha256, filename } : undefined
@@ -20,34 +20,34 @@ export type Names = Readonly<Record<string, string>>
 
 export const namesOf = (inputs: Inputs | undefined): Names => Object.fromEntries((inputs ?? []).flatMap((i) => (i.fileId ? [[i.fileId, i.filename]] : [])))
 
-/** What people see of a reference: the file's name if it is by bytes or by fileId. */
+/** A reference as shown to users: the file name if it is by bytes or fileId. */
 export const shown = (reference: string, names: Names = {}) => parse(reference)?.filename ?? names[reference] ?? reference
 
-/** What tells files of one name apart: the beginning of the digest too. */
+/** A reference as shown to users, with the beginning of the digest to distinguish files of one name. */
 export function toldApart(reference: string, names: Names = {}): string {
   const name = shown(reference, names)
   return name === reference ? name : `${name} (${parse(reference)?.sha256.slice(0, 12) ?? reference}…)`
 }
 
-/** What the server has seen in the file that a setting refers to, as it says of the inputs of a job. */
+/** The server's summary of the file that a setting refers to, from the inputs of a job. */
 export function seen(setting: string, reference: string, inputs: Inputs | undefined): string | undefined {
   const sha256 = parse(reference)?.sha256.toLowerCase()
   return inputs?.find((i) => i.setting === setting && (sha256 ? i.sha256 === sha256 : i.fileId === reference || `job:${i.job}/${i.output ? '@' + i.output : i.path}` === reference))?.summary
 }
 
-/** The names that are there more than once. */
+/** The names that occur more than once. */
 export function repeated(names: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>()
   return new Set(names.filter((n) => seen.has(n) || !seen.add(n)))
 }
 
-/** A value of a setting with the names of files in the place of references. */
+/** A setting with file names in place of references. */
 export function readable(v: unknown, names: Names = {}, say = shown): unknown {
   if (typeof v === 'string') return say(v, names)
   return Array.isArray(v) ? v.map((x) => readable(x, names, say)) : v
 }
 
-/** The settings of a job with references to exactly the uploads that it has read. Only the owner can name them by their bytes. */
+/** The settings of a job with references to exactly the uploads that it used. Only the owner can reference them by bytes. */
 export function pinned(job: Pick<Job, 'settings' | 'inputs'>, mine: boolean): Record<string, unknown> {
   const settings = { ...job.settings }
   const setting = (name: string) => {
@@ -61,7 +61,7 @@ export function pinned(job: Pick<Job, 'settings' | 'inputs'>, mine: boolean): Re
     }
   }
   for (const name of new Set((job.inputs ?? []).map((i) => i.setting))) {
-    if (!(name in settings)) continue // another setting had a job make it
+    if (!(name in settings)) continue // made by a job, as another setting requested
     const v = settings[name]
     settings[name] = Array.isArray(v) ? v.map(setting(name)) : setting(name)(v)
   }

@@ -1,4 +1,4 @@
-// The place within the application: the path below the base, and its query.
+// The current page of the application: the path below the base, and its query.
 import { pageURL, search, type Query } from './address'
 
 class Router {
@@ -6,7 +6,7 @@ class Router {
   segments = $state.raw<string[]>([])
   query = $state.raw(new URLSearchParams())
   hash = $state.raw('')
-  /** Whether leaving the page must be asked about, and in which words. */
+  /** The question to confirm before leaving the page, or "". */
   guard: (() => string) | undefined
 
   constructor() {
@@ -21,7 +21,7 @@ class Router {
     this.#visit(pageURL(path, query), how)
   }
 
-  /** Changes parts of the query, without leaving the page. */
+  /** Changes parts of the query without leaving the page. */
   set(changes: Query, how: 'push' | 'replace' = 'replace') {
     const q: Query = {}
     for (const name of this.query.keys()) q[name] = this.query.getAll(name)
@@ -42,7 +42,7 @@ class Router {
   #read() {
     const base = new URL(document.baseURI).pathname
     const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : ''
-    this.segments = path.split('/').filter(Boolean).map(decode) // new, even if it says the same: the page is made again
+    this.segments = path.split('/').filter(Boolean).map(decode) // a new array even if equal, so that the page is recreated
     this.#readQuery()
   }
 
@@ -51,7 +51,7 @@ class Router {
     this.hash = location.hash.slice(1)
   }
 
-  /** Links to pages change the place without loading anything. */
+  /** Handles links to pages without reloading. */
   #follow(e: MouseEvent) {
     const link = e.target instanceof Element ? e.target.closest('a') : null
     if (!link || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return

@@ -1,4 +1,4 @@
-// Rows as points of a plane.
+// Rows as points of a scatter plot.
 import type { Point } from './chart'
 
 export interface Placed { id: string; name: string; x: number; y: number }
@@ -11,13 +11,13 @@ export function place(rows: readonly Point[], x: string, y: string): Placed[] {
   })
 }
 
-/** A range with a little room at both ends. */
+/** A range with a margin at both ends. */
 export function roomy(low: number, high: number): [number, number] {
   const room = (high - low || Math.abs(low) || 1) * 0.05
   return [low - room, high + room]
 }
 
-/** The point nearest to a place within some pixels. */
+/** The point nearest to a position, at most within pixels away. */
 export function nearest(points: readonly Placed[], at: (p: Placed) => [number, number], x: number, y: number, within: number): Placed | undefined {
   let best: Placed | undefined
   let least = within * within

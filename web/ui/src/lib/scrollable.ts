@@ -1,5 +1,5 @@
-// A box that scrolls sideways can be reached and scrolled by keyboard, under the name of
-// the table in it.
+// Makes a box that scrolls sideways focusable, labeled by the caption of its table, so that it
+// can be scrolled by keyboard.
 
 export function scrollable(node: HTMLElement) {
   const set = () => {

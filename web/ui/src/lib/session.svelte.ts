@@ -1,13 +1,13 @@
-// Who is signed in.
+// The session of the signed-in user.
 import { ApiError, call, whenSignedOut, type Schemas } from './api'
 
 export type Session = Schemas['Session']
 
 class Current {
-  /** undefined until the server has said; null if nobody is. */
+  /** undefined until the server has responded; null if signed out. */
   user = $state.raw<Session | null | undefined>(undefined)
   problem = $state.raw('')
-  /** Whether it ended while somebody worked. */
+  /** Whether the session ended while in use. */
   ended = false
 
   constructor() {
@@ -30,7 +30,7 @@ class Current {
     }
   }
 
-  /** Signs in with an API key, or the token of a link. */
+  /** Signs in with an API key or the token of a link. */
   async signIn(by: { key: string } | { token: string }) {
     this.user = await call<Session>('POST', 'session', { body: by })
   }
@@ -40,7 +40,7 @@ class Current {
     this.user = null
   }
 
-  /** Whether the person may do something: read, submit or admin. */
+  /** Whether the user has a right: read, submit or admin. */
   may(right: 'read' | 'submit' | 'admin'): boolean {
     return this.user?.rights.includes(right) ?? false
   }

@@ -1,8 +1,8 @@
-// The filled form as a program or a file that does the same.
+// The filled form as code or as a file for the same submission.
 
 export type Body = Record<string, unknown>
 
-/** A text as one word of a POSIX shell. */
+/** Quotes a text as one word of a POSIX shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
 export function curl(url: string, body: Body): string {
@@ -21,10 +21,10 @@ print(urllib.request.urlopen(request).read().decode())
 `
 }
 
-/** A word of a shell, in quotes only where it needs them. */
+/** A shell word, quoted only if needed. */
 const word = (text: string) => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : quoted(text))
 
-/** A value as --set takes it: a text as it is, unless it reads as JSON or as the name of a file. */
+/** A value for --set: text as it is, unless it would be read as JSON or as a file name. */
 function setValue(v: unknown): string {
   if (typeof v !== 'string') return JSON.stringify(v)
   if (v.startsWith('@')) return JSON.stringify(v)
@@ -36,7 +36,7 @@ function setValue(v: unknown): string {
   }
 }
 
-/** One job as a command of molrun; of a batch there is none. */
+/** A molrun command for one job; "" for a batch. */
 export function command(url: string, body: Body): string {
   if (typeof body.jobName !== 'string' || Array.isArray(body.settings)) return ''
   const parts = [`molrun submit ${word(String(body.type))}`, `--server ${word(url.replace(/\/submit-job$/, ''))}`, `--name ${word(body.jobName)}`]
@@ -52,7 +52,7 @@ export function command(url: string, body: Body): string {
   return parts.join(' \\\n  ')
 }
 
-/** A value in TOML: of JSON's kinds, without null, which TOML lacks. */
+/** A JSON value in TOML, without null, which TOML lacks. */
 function tomlValue(v: unknown): string {
   if (typeof v === 'string') return JSON.stringify(v).replace(/\u007f/g, '\\u007F')
   if (typeof v === 'number') return Number.isInteger(v) && Math.abs(v) >= 2 ** 63 ? v.toExponential() : String(v).replace('e+', 'e')

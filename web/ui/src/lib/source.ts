@@ -1,19 +1,19 @@
-// Where a result comes from: a job of the organization, or what a share link shows.
+// The source of a result: a job of the organization, or a share link.
 import { apiURL, segment, segments, type Query } from './address'
 import { get, request } from './api'
 
 export interface Source {
-  job: string // whose files others may read; "" for what a link shows
+  job: string // the job whose files other jobs can use; "" for a share link
   json<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>
   fileURL(path: string): string
-  /** The first bytes of a file as text, and whether that is all. */
+  /** The first bytes of a file as text, and whether that is the whole file. */
   text(path: string, size: number, signal?: AbortSignal): Promise<{ text: string; whole: boolean }>
-  /** A file as an address that holds its bytes, of the type that the service says. */
+  /** A file as a data URL, with the type that the service reports. */
   dataURL(path: string, signal?: AbortSignal): Promise<string>
   url(path: string, query?: Query): string
 }
 
-const previewed = 4 << 20 // bytes of a file that are read as text
+const previewed = 4 << 20 // bytes of a file read as text
 
 function sourceAt(base: string, job: string): Source {
   const file = (path: string) => `${base}/files/${segments(path)}`

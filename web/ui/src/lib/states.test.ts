@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { queueLine, runsOn, stateOf, tabMark } from './states'
 
-test('a job that was stopped, or whose result is doubtful, has a word of its own', () => {
+test('stopped jobs and results with warnings have their own words', () => {
   expect(stateOf({ status: 'COMPLETED' }).word).toBe('Completed')
   expect(stateOf({ status: 'COMPLETED', warnings: ['Rg is not converged'] }).word).toBe('Completed with warnings')
   expect(stateOf({ status: 'FAILED', warnings: ['x'] }).word).toBe('Failed')
   expect(stateOf({ status: 'FAILED', failureCode: 'STOPPED' }).word).toBe('Cancelled')
 })
 
-test('a tab says how far its job is', () => {
+test('a tab shows the progress of its job', () => {
   expect(tabMark({ status: 'QUEUED' })).toBe('○')
   expect(tabMark({ status: 'RUNNING', progress: { fraction: 0.629 } })).toBe('62 %')
   expect(tabMark({ status: 'RUNNING' })).toBe('◐')
@@ -22,7 +22,7 @@ test('the queue in a line', () => {
   expect(queueLine({ RUNNING: 2, QUEUED: 1200 })).toBe('2 jobs running, 1,200 waiting.')
 })
 
-test('a job of a cluster is named as Slurm names it', () => {
+test('a cluster job has its Slurm name', () => {
   expect(runsOn({ executor: 'local' })).toBe('on this server')
   expect(runsOn({ executor: 'slurm' })).toBe('on the cluster')
   expect(runsOn({ executor: 'slurm', slurm: { job: '766_3' } })).toBe('Slurm job 766_3')

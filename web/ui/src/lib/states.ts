@@ -1,4 +1,4 @@
-// How states are shown: a glyph, a word and a colour.
+// How states are shown: a glyph, a word and a color.
 import type { Counts, Job } from './api'
 import { count } from './time'
 
@@ -13,7 +13,7 @@ const states: Record<string, Shown> = {
   CANCELLED: { glyph: '–', word: 'Cancelled', colour: 'var(--st-warn)' },
 }
 
-/** The state of a job; one that somebody stopped is told from one that failed, and one with warnings from others. */
+/** The state of a job, distinguishing stopped from failed jobs, and results with warnings from others. */
 export function stateOf(job: Pick<Job, 'status' | 'warnings'> & { failure?: Job['failure']; failureCode?: string }): Shown {
   const code = job.failure?.code ?? job.failureCode
   if (job.status === 'FAILED' && code === 'STOPPED') return states.CANCELLED!
@@ -21,7 +21,7 @@ export function stateOf(job: Pick<Job, 'status' | 'warnings'> & { failure?: Job[
   return states[job.status] ?? { glyph: '?', word: String(job.status), colour: 'var(--muted)' }
 }
 
-/** What a tab of the browser shows before the name of a job: how far it is, or how it stands. */
+/** The prefix of a job name in the title of the browser tab: its progress or state. */
 export function tabMark(job: Pick<Job, 'status' | 'warnings' | 'progress' | 'subjobCounts'> & { failure?: Job['failure'] }): string {
   const rows = job.subjobCounts
   if (rows && job.status === 'RUNNING') return `${rows.COMPLETED + rows.FAILED}/${rows.QUEUED + rows.RUNNING + rows.COMPLETED + rows.FAILED}`
@@ -29,7 +29,7 @@ export function tabMark(job: Pick<Job, 'status' | 'warnings' | 'progress' | 'sub
   return stateOf(job).glyph
 }
 
-/** Why a queued job waits, and where it stands. */
+/** The queue position of a job, and why it waits. */
 export function waiting(job: Job): string {
   const q = job.queue
   const parts: string[] = []
@@ -38,7 +38,7 @@ export function waiting(job: Job): string {
   return parts.join(' · ')
 }
 
-/** How the queue stands, in a line. */
+/** The state of the queue in one line. */
 export function queueLine(counts: Pick<Counts, 'QUEUED' | 'RUNNING'> | undefined): string {
   if (!counts) return ''
   const { RUNNING: running, QUEUED: queued } = counts
@@ -46,7 +46,7 @@ export function queueLine(counts: Pick<Counts, 'QUEUED' | 'RUNNING'> | undefined
   return `${count(running, 'job')} running, ${queued === 0 ? 'none waiting' : `${queued.toLocaleString('en')} waiting`}.`
 }
 
-/** Where a job runs or has run: on a cluster, as which of its jobs, once that is known. */
+/** Where a job runs or ran: on a cluster, with the Slurm job once it is known. */
 export function runsOn({ executor, slurm }: Pick<Job, 'executor' | 'slurm'>): string {
   if (!slurm) return executor === 'slurm' ? 'on the cluster' : 'on this server'
   return `Slurm job ${slurm.job}${slurm.node ? ` on ${slurm.node}` : ''}${slurm.partition ? `, partition ${slurm.partition}` : ''}`

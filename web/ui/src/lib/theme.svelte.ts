@@ -1,4 +1,4 @@
-// The theme: that of the system, or the one that the person chose in this browser.
+// The theme: the system’s, or the one chosen in this browser.
 
 export type Theme = 'system' | 'light' | 'dark'
 

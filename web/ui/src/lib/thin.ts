@@ -1,6 +1,6 @@
-// Fewer points of long lines, so that drawing stays quick and peaks stay visible.
+// Downsamples long lines, so that drawing is fast and peaks stay visible.
 
-/** Which points to keep, ascending: the first and last, and of each stretch the least and the greatest. */
+/** The indices of the points to keep, ascending: the first and last, and the minimum and maximum of each interval. */
 export function thin(values: readonly (number | null)[], most: number): number[] {
   const n = values.length
   if (n <= most) return Array.from({ length: n }, (_, i) => i)

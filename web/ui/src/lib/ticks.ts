@@ -1,6 +1,6 @@
-// Round numbers at axes.
+// Axis ticks at round numbers.
 
-/** Round numbers over a range, about n of them. */
+/** About n round numbers within a range. */
 export function ticks(low: number, high: number, n = 5): number[] {
   if (!(high > low)) return [low]
   const rough = (high - low) / n
@@ -10,7 +10,7 @@ export function ticks(low: number, high: number, n = 5): number[] {
   return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)))
 }
 
-/** Round numbers on a logarithmic axis: 1, 2 and 5 of each decade, or decades alone where there are many. */
+/** Round numbers on a logarithmic axis: 1, 2 and 5 of each decade, or only decades if there are many. */
 export function logTicks(low: number, high: number): number[] {
   if (!(low > 0 && high > low)) return []
   const [first, last] = [Math.floor(Math.log10(low)), Math.floor(Math.log10(high))]
@@ -22,7 +22,7 @@ export function logTicks(low: number, high: number): number[] {
   return within.length > 1 ? within : ticks(low, high, 4)
 }
 
-/** Which of some numbered things, such as residues, are labelled: those whose numbers are round, at most so many. */
+/** The indices of numbered items, such as residues, to label: those with round numbers, at most this many. */
 export function placeTicks(numbers: readonly number[], most: number): number[] {
   const step = [1, 2, 5].flatMap((s) => [0, 1, 2, 3, 4, 5, 6].map((p) => s * 10 ** p)).sort((a, b) => a - b).find((s) => numbers.length / s <= most) ?? numbers.length
   return numbers.flatMap((v, i) => (v % step === 0 || (step === 1 && !Number.isNaN(v)) ? [i] : []))

@@ -1,4 +1,4 @@
-// What the first page writes: times and counts. lib/format.ts has the rest.
+// Times and counts, which the first page needs; lib/format.ts has the rest.
 
 /** 75 → "1 min 15 s"; the two largest units. */
 export function duration(seconds: number): string {
@@ -16,7 +16,7 @@ export function duration(seconds: number): string {
   return parts.filter(Boolean).join(' ')
 }
 
-/** How long ago, or until when: "5 min ago", "in 2 h". */
+/** A time relative to now: "5 min ago", "in 2 h". */
 export function relative(time: string, now: number): string {
   const seconds = (now - Date.parse(time)) / 1000
   const size = Math.abs(seconds)
@@ -27,7 +27,7 @@ export function relative(time: string, now: number): string {
 }
 
 const exact = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' })
-/** A time with its zone. */
+/** A time with its time zone. */
 export const moment = (time: string) => exact.format(new Date(time))
 
 /** "1 job", "2 jobs", "10,000+ jobs". */

@@ -1,4 +1,4 @@
-// Short messages about what was done.
+// Short messages about completed actions and errors.
 
 export interface Message { id: number; text: string; error: boolean }
 

@@ -1,5 +1,5 @@
-// Structures that belong into one picture: a molecule is shown with the protein that it was
-// docked into, whose file holds the same coordinates.
+// Structures to show together: a molecule with the protein that it was docked into, whose file
+// has the same coordinate system.
 import type { View } from './api'
 import { modelFormat } from './molecule'
 
@@ -12,5 +12,5 @@ export function proteins(views: readonly View[]): string[] {
   return [...new Set(paths.filter((p) => ofProteins.includes(modelFormat(p) ?? '')))]
 }
 
-/** Whether a file holds molecules without what they lie in. */
+/** Whether a file has only small molecules, without their receptor. */
 export const isMolecule = (path: string) => ofMolecules.includes(modelFormat(path) ?? '')

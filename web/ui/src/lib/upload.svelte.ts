@@ -1,18 +1,18 @@
-// Uploads that survive a lost connection, a pause and a reload of the page: what has
-// arrived stays on the server for a day, and the rest is sent from there.
+// Uploads that survive a lost connection, a pause and a reload of the page: received bytes stay
+// on the server for a day, and the upload resumes from there.
 import { apiURL, noAnswer, segment, segments } from './address'
 import { ApiError, call, reason, type FileList, type ListedFile, type Schemas, type Upload as Grant } from './api'
 import { ofDigest, parse } from './reference'
 
 export type Standing = 'waiting' | 'checking' | 'sending' | 'paused' | 'broken' | 'done' | 'failed'
 
-const partSize = 32 << 20 // bytes of one request
-const hashed = 64 << 20 // bytes up to which a digest is made first, so that known bytes aren't sent
+const partSize = 32 << 20 // bytes per request
+const hashed = 64 << 20 // bytes; smaller files are hashed first, so that known content isn't sent
 const atOnce = 3
-const retries = 8 // with doubling waits from half a second: about two minutes
+const retries = 8 // with doubling delays from half a second: about two minutes
 const kept = 'molrun.uploads'
 
-/** An upload that has begun, as this browser remembers it. */
+/** A started upload, as stored in this browser. */
 interface Begun { fileId: string; name: string; folder: string; size: number; modified: number }
 
 function remembered(): Begun[] {
@@ -27,16 +27,16 @@ function remember(list: Begun[]) {
   localStorage.setItem(kept, JSON.stringify(list.slice(-50)))
 }
 
-/** The uploads that were begun here and not finished, so that dropping their files again goes on. */
+/** Unfinished uploads of this browser, which resume if their files are chosen again. */
 export const unfinished = () => remembered()
 
 export class Upload {
   standing = $state<Standing>('waiting')
   sent = $state(0)
-  rate = $state(0) // bytes per second, of the last seconds
+  rate = $state(0) // bytes per second, over the last seconds
   problem = $state('')
   fileId = ''
-  private sha256 = '' // once it is there
+  private sha256 = '' // once uploaded
   private link = ''
   private request: XMLHttpRequest | undefined
   private stopped = false
@@ -47,7 +47,7 @@ export class Upload {
     readonly folder: string,
   ) {}
 
-  /** What a setting calls the file, once it is there. */
+  /** The reference to the file for settings, once uploaded. */
   get reference() {
     return ofDigest(this.sha256, this.file.name)
   }
@@ -56,7 +56,7 @@ export class Upload {
     return this.standing === 'waiting' || this.standing === 'checking' || this.standing === 'sending'
   }
 
-  /** Sends the file, or the rest of it, and resolves when that has ended in any way. */
+  /** Sends the file or the rest of it. Resolves when it is done, failed or paused. */
   async run(): Promise<void> {
     this.stopped = false
     this.problem = ''
@@ -83,14 +83,14 @@ export class Upload {
     this.request?.abort()
   }
 
-  /** Gives the file up, with what has arrived of it. */
+  /** Cancels the upload and deletes the received part. */
   async abandon() {
     this.pause()
     this.forget()
     if (this.fileId) await call('DELETE', `files/${segment(this.fileId)}`).catch(() => {})
   }
 
-  /** Gets a link. Returns false if the server has these bytes already. */
+  /** Gets an upload link. Returns false if the server already has these bytes. */
   private async begin(): Promise<boolean> {
     const old = remembered().find((b) => b.name === this.file.name && b.folder === this.folder && b.size === this.file.size && b.modified === this.file.lastModified)
     if (old) {
@@ -114,7 +114,7 @@ export class Upload {
 
   private take(grant: Grant): boolean {
     this.fileId = grant.fileId
-    this.link = linkURL(grant.uploadUrl) // it may name another host than this page has
+    this.link = linkURL(grant.uploadUrl) // its host can differ from that of this page
     remember([...remembered().filter((b) => b.fileId !== this.fileId), { fileId: this.fileId, name: this.file.name, folder: this.folder, size: this.file.size, modified: this.file.lastModified }])
     return true
   }
@@ -128,7 +128,7 @@ export class Upload {
     for (;;) {
       try {
         const at = await this.offset()
-        if (at === undefined) return // all has arrived
+        if (at === undefined) return // complete
         this.sent = at
         await this.part(at, Math.min(at + partSize, this.file.size))
         failures = 0
@@ -137,19 +137,19 @@ export class Upload {
         if (this.stopped) return
         if (e instanceof ApiError && e.status >= 400 && e.status < 500 && e.code !== 'UPLOAD_OFFSET_MISMATCH') throw e
         if (++failures > retries) throw e
-        this.problem = 'The connection broke; trying again.'
+        this.problem = 'Connection lost; retrying.'
         await new Promise((r) => setTimeout(r, 250 * 2 ** failures))
         if (this.stopped) return
       }
     }
   }
 
-  /** How many bytes are safe; undefined if all are. */
+  /** The number of bytes stored; undefined if all are. */
   private async offset(): Promise<number | undefined> {
     const answer = await fetch(this.link, { method: 'HEAD', cache: 'no-store' }).catch(() => {
       throw new ApiError(0, 'OFFLINE', noAnswer)
     })
-    if (!answer.ok) throw new ApiError(answer.status, 'UPLOAD', `The server answered ${answer.status}.`)
+    if (!answer.ok) throw new ApiError(answer.status, 'UPLOAD', `The server returned ${answer.status}.`)
     if (answer.headers.get('Upload-Complete') === '?1') {
       this.sent = this.file.size
       return undefined
@@ -159,7 +159,7 @@ export class Upload {
 
   private part(from: number, to: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const request = (this.request = new XMLHttpRequest()) // fetch tells no progress
+      const request = (this.request = new XMLHttpRequest()) // fetch does not report progress
       request.open('PATCH', this.link)
       request.setRequestHeader('Content-Type', 'application/partial-upload')
       request.setRequestHeader('Upload-Offset', String(from))
@@ -173,7 +173,7 @@ export class Upload {
           resolve()
         } else reject(refusal(request))
       }
-      request.onerror = request.onabort = () => reject(new ApiError(0, 'OFFLINE', 'The connection broke.'))
+      request.onerror = request.onabort = () => reject(new ApiError(0, 'OFFLINE', 'The connection was lost.'))
       request.send(this.file.slice(from, to))
     })
   }
@@ -192,11 +192,11 @@ function refusal(request: XMLHttpRequest): ApiError {
     const { error } = JSON.parse(request.responseText)
     return new ApiError(request.status, error.code, error.message)
   } catch {
-    return new ApiError(request.status, 'UNKNOWN', `The server answered ${request.status}.`)
+    return new ApiError(request.status, 'UNKNOWN', `The server returned ${request.status}.`)
   }
 }
 
-/** The SHA-256 digest of a small file in hex; undefined without TLS, where browsers offer none. */
+/** The SHA-256 digest of a small file in hex; undefined for large files, and without TLS, where browsers have no crypto.subtle. */
 async function digest(file: File): Promise<string | undefined> {
   if (file.size > hashed || !globalThis.crypto?.subtle) return undefined
   const sum = await crypto.subtle.digest('SHA-256', await file.arrayBuffer())
@@ -215,7 +215,7 @@ class Uploads {
     return this.list.some((u) => u.active)
   }
 
-  /** Begins to send a file, and resolves with its reference once it is there. */
+  /** Uploads a file and resolves with its reference. */
   async add(file: File, folder = 'inputs'): Promise<string> {
     const upload = new Upload(file, folder)
     this.list = [...this.list, upload]
@@ -239,7 +239,7 @@ class Uploads {
 
 export const uploads = new Uploads()
 
-/** Completed uploads that fit, newest first. */
+/** Completed uploads with one of the extensions, newest first. */
 export async function findFiles(extensions: readonly string[] | undefined, signal?: AbortSignal): Promise<ListedFile[]> {
   const found: ListedFile[] = []
   let startKey: string | undefined
@@ -252,18 +252,18 @@ export async function findFiles(extensions: readonly string[] | undefined, signa
   return found
 }
 
-/** Where the bytes of a link are, below this page's address of the service. */
+/** The URL of a link, below the address at which this page reached the service. */
 export function linkURL(link: string): string {
   const url = new URL(link)
   return apiURL(url.pathname.slice(url.pathname.indexOf('/blobs/') + 1)) + url.search
 }
 
-/** Where a completed upload can be downloaded. */
+/** The download URL of a completed upload. */
 export async function uploadURL(f: Pick<ListedFile, 'filename' | 'folder' | 'sha256'>, signal?: AbortSignal): Promise<string> {
   return linkURL((await call<Grant>('PUT', `upload/${segment(f.filename)}`, { query: { folder: f.folder, sha256: f.sha256 }, signal })).downloadUrl)
 }
 
-/** Where the file is that a setting names: an upload, or job:NAME/PATH. */
+/** The URL of the file that a setting references: an upload, or job:NAME/PATH. */
 export async function fileURL(reference: string, signal?: AbortSignal): Promise<string> {
   const [, job, path] = /^job:([^/]+)\/(.+)$/.exec(reference) ?? []
   if (job && path) return apiURL(`jobs/${segment(job)}/files/${segments(path)}`)
@@ -275,7 +275,7 @@ export async function fileURL(reference: string, signal?: AbortSignal): Promise<
   return uploadURL(f, signal)
 }
 
-/** Whether a file's name has one of some extensions. */
+/** Whether a file name has one of the extensions. */
 export function fits(name: string, extensions: readonly string[] | undefined): boolean {
   const lower = name.toLowerCase()
   return !extensions || extensions.length === 0 || extensions.some((e) => lower.endsWith(e.toLowerCase()))

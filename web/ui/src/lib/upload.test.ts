@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest'
 
-// A server that keeps what it is sent, in the place of the browser's requests.
+// A server that stores what it receives, in place of the browser's requests.
 const server = { have: 0, size: 0, parts: [] as [number, number][], breaks: 0, known: false, refuse: 0 }
 const store = new Map<string, string>()
 const sha256 = 'c'.repeat(64)
@@ -88,7 +88,7 @@ test('after a break, the rest is sent', async () => {
   expect(server.parts).toEqual([[5, 10]])
 })
 
-test('after a reload, the same file goes on', async () => {
+test('after a reload, the same file resumes', async () => {
   server.breaks = 1
   const before = new Upload(file('0123456789'), 'inputs')
   const running = before.run()
@@ -104,7 +104,7 @@ test('after a reload, the same file goes on', async () => {
   expect(unfinished()).toEqual([])
 })
 
-test('a refusal is told and not tried again', async () => {
+test('a rejection is reported and not retried', async () => {
   server.refuse = 413
   const u = new Upload(file('0123456789'), 'inputs')
   await u.run()

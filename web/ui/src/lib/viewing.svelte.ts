@@ -1,4 +1,4 @@
-// The state of a viewer: what it loads, shows and plays. Mol* is loaded with the first of them.
+// The state of a viewer: loading, display and playback. Mol* is loaded with the first viewer.
 import { breathe } from './breathe'
 import { download } from './download'
 import { bytes, count } from './format'
@@ -8,8 +8,8 @@ import type { Scene } from './mol'
 import type { Plddt } from './plddt'
 
 export const muchData = 50 * 1024 * 1024 // bytes of a trajectory before the viewer asks
-const mostModel = 150 * 1024 * 1024 // bytes of a structure that are read
-const leastTime = 40 // milliseconds that a frame is shown
+const mostModel = 150 * 1024 * 1024 // maximum bytes of a structure
+const leastTime = 40 // minimum milliseconds per frame
 export const cancelled = (e: unknown) => e instanceof DOMException && e.name === 'AbortError'
 
 export interface Shown { models: readonly Model[]; trajectory: Motion | undefined; plddt: Plddt | undefined; superpose: boolean; docked: boolean; frame: number }
@@ -38,7 +38,7 @@ export class Viewing {
   private readonly moves = new Latest<number>((frame) => this.inTurn(() => this.move(frame)))
   private readonly boxes = new Latest<Box | undefined>((box) => this.inTurn(async () => this.scene?.setBox(box)))
 
-  /** Loads and draws. Problems are told in words. */
+  /** Loads and draws. Errors are stored in problem. */
   async open(canvas: HTMLCanvasElement, host: HTMLElement, shown: Shown) {
     try {
       await this.load(canvas, host, shown)
@@ -52,12 +52,12 @@ export class Viewing {
   }
 
   private async load(canvas: HTMLCanvasElement, host: HTMLElement, shown: Shown) {
-    this.words = 'Loading the viewer'
+    this.words = 'Loading viewer'
     const files = this.fetchAll(shown)
-    files.catch(() => {}) // it is awaited below, after the viewer
+    files.catch(() => {}) // awaited below, after the viewer is loaded
     const mol = await import('./mol')
     if (this.abort.signal.aborted) return
-    canvas.style.display = 'none' // until it has a picture: the page would wait for it
+    canvas.style.display = 'none' // until it is drawn: the page would wait for it
     const scene = await mol.Scene.open(canvas, host, (text, residue) => {
       this.under = text
       this.over = residue
@@ -73,7 +73,7 @@ export class Viewing {
       await scene.add(name, trajectory, shown.frame, shown.plddt)
     }
     if (shown.trajectory) {
-      this.words = 'Reading the trajectory'
+      this.words = 'Reading trajectory'
       await breathe()
       const { motion, topology } = await files
       const still = topology && mol.needsTopology(shown.trajectory.format) ? await mol.readModel(topology, modelFormat(path(shown.trajectory.topology)) ?? 'pdb') : undefined
@@ -114,7 +114,7 @@ export class Viewing {
     const models = await Promise.all(shown.models.map(async (model) => ({ name: model.name, model, data: await download(model.url, signal, () => {}, mostModel) })))
     if (!shown.trajectory) return { models }
     const t = shown.trajectory
-    const tell = (n: number) => (this.words = `Loading the trajectory: ${bytes(n)} of ${bytes(t.size)}`)
+    const tell = (n: number) => (this.words = `Loading trajectory: ${bytes(n)} of ${bytes(t.size)}`)
     const [topology, motion] = await Promise.all([t.topology ? download(t.topology, signal) : undefined, download(t.url, signal, tell)])
     return { models, topology, motion }
   }
@@ -142,7 +142,7 @@ export class Viewing {
     while (this.playing && this.scene) {
       const start = performance.now()
       await this.go((this.frame + 1) % this.frames)
-      await new Promise(requestAnimationFrame) // the scene draws in it
+      await new Promise(requestAnimationFrame) // the scene draws in this frame
       await new Promise((r) => setTimeout(r, Math.max(0, leastTime - (performance.now() - start))))
     }
   }

@@ -21,5 +21,5 @@ test('only a running job has files that are not written yet', () => {
     expect(notWritten(true, e)).toBe(true)
     expect(notWritten(false, e)).toBe(false)
   }
-  for (const e of [new ApiError(0, 'OFFLINE', 'The server does not answer.'), new ApiError(503, 'UNAVAILABLE', 'Too many'), new Error('It could not be read.'), undefined]) expect(notWritten(true, e)).toBe(false)
+  for (const e of [new ApiError(0, 'OFFLINE', 'The server is not responding.'), new ApiError(503, 'UNAVAILABLE', 'Too many'), new Error('The file could not be read.'), undefined]) expect(notWritten(true, e)).toBe(false)
 })

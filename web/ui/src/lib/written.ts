@@ -1,7 +1,7 @@
-// Views of files while their job runs: a file may be empty, half written or replaced.
+// Views of files while their job runs: a file can be empty, incomplete or replaced.
 import { ApiError } from './api'
 
-/** There is no such file, or it can't be read as what it should be. */
+/** The file does not exist, or can't be parsed. */
 export class BadFile extends Error {}
 
 /** Whether a view fails only because its file is not written yet. */
@@ -10,5 +10,5 @@ export const notWritten = (running: boolean, e: unknown) => running && (e instan
 /** A file as it was when a view read it. */
 export interface Reading { path: string; size: number; running: boolean; failed: boolean }
 
-/** Whether a view has to read its file again: the job has ended since, or the file could not be shown and has changed. */
+/** Whether a view must reload its file: the job has finished since, or the file could not be shown and has changed. */
 export const outdated = (read: Reading, now: Pick<Reading, 'size' | 'running'>) => read.running && (!now.running || (read.failed && read.size !== now.size))

@@ -1,5 +1,5 @@
-"""Writes the input of AlphaFold 3: docs/input.md of google-deepmind/alphafold3, 3.0.4. Alignments
-and templates that are not given are empty, so that no database is searched."""
+"""Writes the input of AlphaFold 3 (docs/input.md of google-deepmind/alphafold3, 3.0.4). Missing
+alignments and templates are written as empty, so no database is searched."""
 import json
 
 import assembly

@@ -1,6 +1,6 @@
-"""Scores poses by AutoDock 4: scores.csv, best.sdf and metrics.json.
+"""Scores poses with AutoDock 4: scores.csv, best.sdf and metrics.json.
 
-Charges are Gasteiger's. Open Babel computes those of ions only from a file that has their hydrogens already, so
+Charges are Gasteiger charges. Open Babel computes those of ions only if the file already has the hydrogens, so
 receptor and poses go through MOL2.
 
   rescore.py RECEPTOR POSES OUT pH"""
@@ -16,8 +16,8 @@ from poses import check_places, refuse, split
 
 receptor, poses, out, pH = sys.argv[1:]
 out = pathlib.Path(out)
-SPACING, POINTS = 0.375, 126  # Å, and the most that AutoGrid takes along an edge
-MARGIN = 8.0  # Å around the poses, as far as energies are summed
+SPACING, POINTS = 0.375, 126  # Å, and the maximum number of points along an edge in AutoGrid
+MARGIN = 8.0  # Å around the poses, the range over which energies are summed
 NEAR = 5.0  # Å
 POLAR = {"HD", "HS"}
 
@@ -32,14 +32,14 @@ def run(*command):
 
 
 def prepared(source, target, *options):
-    """Writes a PDBQT file with the charges that the molecule has at the pH, and returns its atoms."""
+    """Writes a PDBQT file with the charges of the molecule at the pH, and returns its atoms."""
     middle = pathlib.Path(target).with_suffix(".mol2")
     run("obabel", str(source), "-p", pH, "-O", str(middle))
     ok, said = run("obabel", str(middle), *options, "--partialcharge", "gasteiger", "-O", target)
     lines = pathlib.Path(target).read_text(encoding="utf-8").splitlines() if pathlib.Path(target).exists() else []
     atoms = [(line.split()[-1], float(line[66:76]), tuple(float(line[k:k + 8]) for k in (30, 38, 46))) for line in lines if line.startswith(("ATOM", "HETATM"))]
     if not ok or not atoms:
-        refuse(f"Open Babel could not prepare {source} for AutoDock, perhaps for an element without parameters: {said.strip().splitlines()[-1] if said.strip() else 'it printed nothing'}")
+        refuse(f"Open Babel could not prepare {source} for AutoDock, perhaps because an element has no parameters: {said.strip().splitlines()[-1] if said.strip() else 'it printed nothing'}")
     return atoms
 
 
@@ -58,7 +58,7 @@ def value(title, text):
 
 
 def score(k, atoms):
-    """What AutoDock says of the energy of a pose, or why it says nothing."""
+    """The energies that AutoDock reports for a pose, or None and the reason for failure."""
     lines = ["autodock_parameter_version 4.2", "outlev 1", "intelec", "ligand_types " + " ".join(types(atoms)), "fld receptor.maps.fld"]
     lines += [f"map receptor.{kind}.map" for kind in types(atoms)] + ["elecmap receptor.e.map", "desolvmap receptor.d.map", f"move pose{k}.pdbqt", "about 0 0 0", "epdb"]
     pathlib.Path(f"pose{k}.dpf").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -79,12 +79,12 @@ for k, file in enumerate(files, 1):
     places = [place for _, _, place in atoms]
     check_places(k, places)
     if not any(math.dist(p, q[2]) < NEAR for p in places for q in protein):
-        refuse(f"No atom of pose {k} lies within {NEAR} Å of the receptor: give the receptor that it was docked into, in the same coordinates.")
+        refuse(f"No atom of pose {k} lies within {NEAR} Å of the receptor: provide the receptor that it was docked into, in the same coordinates.")
     ligands.append(atoms)
 low, high = ([pick(place[axis] for atoms in ligands for _, _, place in atoms) for axis in range(3)] for pick in (min, max))
 points = [2 * math.ceil((high[k] - low[k] + 2 * MARGIN) / SPACING / 2) for k in range(3)]
 if max(points) > POINTS:
-    refuse(f"The poses span {max(high[k] - low[k] for k in range(3)):.0f} Å, and AutoDock's grid ends at {POINTS * SPACING - 2 * MARGIN:.0f} Å: give those of one site.")
+    refuse(f"The poses span {max(high[k] - low[k] for k in range(3)):.0f} Å, but AutoDock's grid covers at most {POINTS * SPACING - 2 * MARGIN:.0f} Å: provide poses from a single binding site.")
 
 kinds = types([atom for atoms in ligands for atom in atoms])
 lines = [f"npts {' '.join(map(str, points))}", "gridfld receptor.maps.fld", f"spacing {SPACING}", "receptor_types " + " ".join(types(protein)), "ligand_types " + " ".join(kinds),
@@ -94,7 +94,7 @@ pathlib.Path("grid.gpf").write_text("\n".join(lines) + "\n", encoding="utf-8")
 print("molrun:progress 0.1 computing maps", flush=True)
 ok, _ = run("autogrid4", "-p", "grid.gpf", "-l", "grid.glg")
 if not ok:
-    refuse(f"AutoGrid failed, perhaps for an element without parameters (of {', '.join(types(protein))} and {', '.join(kinds)}): {fails('grid.glg')}")
+    refuse(f"AutoGrid failed, perhaps because an element has no parameters ({', '.join(types(protein))} and {', '.join(kinds)}): {fails('grid.glg')}")
 
 rows, failed = [], []
 for k, atoms in enumerate(ligands, 1):
@@ -105,7 +105,7 @@ for k, atoms in enumerate(ligands, 1):
     if energies is None:
         failed.append([k, reason])
     else:
-        rows.append([k, *energies, round(energies[0] / heavy, 3), charge, "" if energies[0] < 0 else "it does not bind"])
+        rows.append([k, *energies, round(energies[0] / heavy, 3), charge, "" if energies[0] < 0 else "does not bind"])
 if not rows:
     refuse(f"No pose could be scored. {failed[0][1]}")
 rows.sort(key=lambda row: row[1])
@@ -119,7 +119,7 @@ metrics = {"poses": len(rows), "failed": len(failed), "best_pose": rows[0][0]}
 if rows[0][1] < 0:
     metrics["free_energy"] = rows[0][1]
 else:
-    warn(f"No pose binds: the best free energy is {rows[0][1]:g} kcal/mol, so none is reported. Poses may clash with this receptor, or have been docked into another.")
+    warn(f"No pose binds: the best free energy is {rows[0][1]:g} kcal/mol, so none is reported. The poses may clash with this receptor, or come from another receptor.")
 if failed:
     warn(f"{len(failed)} of {len(ligands)} poses could not be scored: {failed[0][1]}")
 (out / "metrics.json").write_text(json.dumps(metrics))

@@ -1,6 +1,6 @@
-"""Runs BindCraft until it has accepted as many designs as are asked for, gives up, fails, or the
-job's time is nearly over. Designs that were accepted by then are a result: metrics.json says
-why there are no more of them."""
+"""Runs BindCraft until it has accepted the requested number of designs, gives up, fails, or the
+job's time is nearly over. Designs accepted by then are kept as the result; metrics.json holds the
+reason for stopping."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ begin = time.monotonic()
 out, asked, script, *options = sys.argv[1:]
 out, asked = pathlib.Path(out), int(asked)
 left = float(os.environ.get("MOLRUN_SECONDS", "inf"))
-most = left - min(60, left / 10)  # the rest is for what BindCraft has begun to write
+most = left - min(60, left / 10)  # the rest lets BindCraft finish writing
 program = subprocess.Popen([sys.executable, "-u", script, *options], stdout=subprocess.PIPE, text=True, errors="replace")
 ended = "BindCraft gave up"
 
@@ -23,7 +23,7 @@ def count():
 
 
 def relay():
-    """Shows what BindCraft says, and how far it is."""
+    """Relays the output of BindCraft and reports progress."""
     global ended
     attempts = 0
     for line in program.stdout:
@@ -34,7 +34,7 @@ def relay():
         elif line.startswith("The ratio of successful designs is lower"):
             ended = "too few attempts succeeded"
         elif "trajectories reached, stopping" in line:
-            ended = "all attempts were made"
+            ended = "all attempts were used"
 
 
 reader = threading.Thread(target=relay, daemon=True)
@@ -53,17 +53,17 @@ reader.join(10)
 
 accepted = count()
 if accepted >= asked:
-    ended = "as many as asked for"
+    ended = "all requested designs were accepted"
 elif status is None:
-    ended = "the time was up"
+    ended = "the time limit was reached"
 elif status:
     ended = "BindCraft failed"
 if accepted == 0 and status:
     sys.exit(status if status > 0 else 128 - status)
 if accepted == 0 and status is None:
-    sys.exit("molrun: No design was accepted in the job's time: give it more, or choose other hotspots or lengths.")
+    sys.exit("molrun: No design was accepted within the job's time limit: increase it, or choose other hotspots or lengths.")
 if accepted == 0:
-    sys.exit("molrun: BindCraft gave up before it accepted a design: choose other hotspots or lengths, or cut the target to another domain.")
+    sys.exit("molrun: BindCraft gave up before it accepted a design: choose other hotspots or lengths, or crop the target to another domain.")
 if accepted < asked:
     print(f"{accepted} of {asked} designs were accepted: {ended}.", flush=True)
 (out / "metrics.json").write_text(json.dumps({"ended": ended}))

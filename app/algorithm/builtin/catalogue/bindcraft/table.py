@@ -1,5 +1,5 @@
-"""Lists the accepted designs, the best ipTM first, as BindCraft ranks them: designs.csv. It adds the
-figures of the best one to metrics.json. BindCraft itself ranks only when it has accepted enough."""
+"""Lists the accepted designs by ipTM, best first, as BindCraft ranks them: designs.csv. Adds the
+metrics of the best one to metrics.json. BindCraft itself ranks only once it has accepted enough."""
 import csv
 import json
 import pathlib
@@ -20,7 +20,7 @@ for file in out.glob("Accepted/*.pdb"):
     design = file.stem.rsplit("_model", 1)[0]
     row = stats.get(design, {})
     if not row.get("Average_i_pTM"):
-        print(f"BindCraft has no metrics of {design}, which comes last.", flush=True)
+        print(f"BindCraft wrote no metrics for {design}, which is listed last.", flush=True)
     rows.append([design, *(row.get(column) or "" for column in COLUMNS.values()), f"Accepted/{file.name}"])
 rows.sort(key=lambda row: (-float(row[2] or "-inf"), row[0]))
 with open(out / "designs.csv", "w", newline="", encoding="utf-8") as f:

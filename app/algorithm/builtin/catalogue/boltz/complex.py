@@ -1,4 +1,4 @@
-"""Writes the input of Boltz, in YAML: JSON is YAML, too. Its keys are those of docs/prediction.md
+"""Writes the input of Boltz as JSON, which is valid YAML. Keys are from docs/prediction.md
 and src/boltz/data/parse/schema.py of jwohlwend/boltz 2.2.0."""
 import json
 import pathlib
@@ -14,30 +14,30 @@ def check(a):
     for k, text in enumerate(settings.get("pocket") or []):
         a.residue(text, "pocket", k)
     if settings.get("pocket") and not smiles + ccd:
-        a.fault("needs a ligand, which binds there", "pocket")
+        a.fault("needs a ligand to bind there", "pocket")
     for k, text in enumerate(settings.get("contacts") or []):
         for residue in text.split("-"):
             a.residue(residue, "contacts", k)
     letters = [letter for letter, _, _ in a.of("protein", "dna", "rna")]
     for k, letter in enumerate(settings.get("cyclic") or []):
         if letter not in letters:
-            a.fault(f"names the chain {letter}; the chains are {', '.join(letters)}", "cyclic", k)
+            a.fault(f"names chain {letter}; the chains are {', '.join(letters)}", "cyclic", k)
     if settings.get("affinity"):
         # schema.py: "Cannot compute affinity for a ligand that has multiple copies!", and a limit of 128 atoms
         if not smiles + ccd:
             a.fault("needs a ligand", "affinity")
         elif (smiles or ccd).count((smiles or ccd)[0]) > 1:
-            a.fault("can't be computed: the first ligand is there more than once", "affinity")
+            a.fault("can't be computed: the complex has several copies of the first ligand", "affinity")
         elif smiles and assembly.heavy(smiles[0]) > 128:
-            a.fault(f"can't be computed: the first ligand has {assembly.heavy(smiles[0])} atoms, and 128 are the most", "affinity")
+            a.fault(f"can't be computed: the first ligand has {assembly.heavy(smiles[0])} atoms, and 128 is the maximum", "affinity")
     assembly.strange_letters(a, "Boltz")  # prot_letter_to_token of src/boltz/data/const.py
-    # schema.py groups chains of one sequence, and takes modifications and cyclic from the first of them.
+    # schema.py groups chains with the same sequence, and takes modifications and cyclic from the first one.
     for letter, kind, sequence in a.of("protein", "dna", "rna"):
         first = next(other for other, k, s in a.chains if (k, s) == (kind, sequence))
         if a.modifications.get(letter) != a.modifications.get(first):
-            a.fault(f"differ between the chains {first} and {letter}, which have one sequence: Boltz gives both the same", "modifications")
+            a.fault(f"differ between chains {first} and {letter}, which have the same sequence: Boltz would give both the same modifications", "modifications")
         if (letter in (settings.get("cyclic") or [])) != (first in (settings.get("cyclic") or [])):
-            a.fault(f"names one of the chains {first} and {letter}, which have one sequence: Boltz closes both or none", "cyclic")
+            a.fault(f"names only one of chains {first} and {letter}, which have the same sequence: Boltz makes both cyclic or neither", "cyclic")
 
 
 def write(a, target):
@@ -69,7 +69,7 @@ def write(a, target):
     if constraints:
         document["constraints"] = constraints
     templates = []
-    for k, path in enumerate(a.files.get("templates", []), 1):  # the name of a template is that of its file
+    for k, path in enumerate(a.files.get("templates", []), 1):  # a template is named after its file
         kind = "cif" if pathlib.Path(path).suffix.lower() in (".cif", ".mmcif") else "pdb"
         copy = target.with_name(f"template_{k}.{kind}")
         shutil.copyfile(path, copy)

@@ -1,4 +1,4 @@
-"""Makes tables of the clusters that CD-HIT has written: members.csv, clusters.csv and metrics.json.
+"""Tabulates the clusters of CD-HIT: members.csv, clusters.csv and metrics.json.
 
   clusters.py CLUSTERS OUT SEQUENCES"""
 import csv
@@ -19,12 +19,12 @@ with open(clusters, encoding="utf-8", errors="replace") as lines:
             continue
         member = MEMBER.match(line)
         if member is None:
-            sys.exit(f"molrun: CD-HIT's list of clusters can't be read at {line[:80]!r}.")
+            sys.exit(f"molrun: The cluster list of CD-HIT can't be read at {line[:80]!r}.")
         length, name, first, where, identity = member.groups()
         found[-1].append((name, int(length), bool(first), identity or "100", "-" if (where or "").rsplit("/", 1)[-1] == "-" else "+"))
 count = sum(map(len, found))
 if count != given:
-    sys.exit(f"molrun: CD-HIT has put {count} of {given} sequences into clusters, and left out the others: look for sequences of unknown residues.")
+    sys.exit(f"molrun: CD-HIT clustered {count} of {given} sequences and left out the others: look for sequences of unknown residues.")
 found.sort(key=len, reverse=True)
 members, sizes = [], []
 for cluster in found:

@@ -1,5 +1,5 @@
-"""Writes the FASTA file of Chai-1, whose headers say what each sequence is, and beside it what else
-there is: restraints.csv, and a folder msa/A for each chain with an alignment. The forms are those of
+"""Writes the FASTA file of Chai-1, whose headers give the type of each sequence, plus restraints.csv
+and a folder such as msa/A for each chain with an alignment. Formats are those of
 chai_lab 0.6.1: data/dataset/inference_dataset.py, data/parsing/restraints.py and
 data/parsing/msas/aligned_pqt.py."""
 import csv
@@ -14,21 +14,21 @@ def check(a):
     residues = sum(len(text) for _, _, text in a.of("protein", "dna", "rna"))
     tokens = residues + sum(assembly.heavy(text) for _, _, text in a.of("smiles"))
     if tokens > TOKENS:
-        a.fault(f"and ligands have {tokens} residues and ligand atoms, and Chai-1 takes {TOKENS} at most", "proteins")
+        a.fault(f"and ligands have {tokens} residues and ligand atoms; Chai-1 accepts at most {TOKENS}", "proteins")
     proteins = {letter: text for letter, _, text in a.of("protein")}
     for letter, text in proteins.items():
         if letter in a.modifications and text in a.alignments:
-            a.fault(f"are in the chain {letter}, whose alignment Chai-1 then does not find: leave one of the two out", "modifications")
+            a.fault(f"are in chain {letter}, which also has an alignment that Chai-1 would then not find: remove one of the two", "modifications")
     if a.settings.get("pocket") and not a.of("smiles"):
-        a.fault("needs a ligand, which binds there", "pocket")
+        a.fault("needs a ligand to bind there", "pocket")
     for setting in ("pocket", "contacts"):
         for k, text in enumerate(a.settings.get(setting) or []):
             places = [a.residue(residue, setting, k) for residue in text.split("-")]
             for chain, number in filter(None, places):
                 if chain not in proteins or number in a.modifications.get(chain, {}):
-                    a.fault(f"names {chain}:{number}, which is no amino acid of the twenty: Chai-1 restrains no others", setting, k)
+                    a.fault(f"names {chain}:{number}, which is not one of the 20 amino acids: Chai-1 can restrain only those", setting, k)
             if None not in places and len(places) == 2 and places[0][0] == places[1][0]:
-                a.fault("is within one chain; Chai-1 takes contacts between two", setting, k)
+                a.fault("is within one chain; Chai-1 accepts only contacts between two chains", setting, k)
 
 
 def write(a, target):
@@ -41,7 +41,7 @@ def write(a, target):
             else:
                 out.write(f">{kind}|name=chain_{k}\n{''.join(f'({changed[n]})' if n in changed else c for n, c in enumerate(text, 1))}\n")
     proteins = {letter: text for letter, _, text in a.of("protein")}
-    for text, letter in {text: letter for letter, text in reversed(proteins.items())}.items(): # equal chains share one
+    for text, letter in {text: letter for letter, text in reversed(proteins.items())}.items(): # identical chains share one
         if text in a.alignments:
             folder = target.with_name("msa") / letter
             folder.mkdir(parents=True)

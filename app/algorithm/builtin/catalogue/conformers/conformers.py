@@ -15,26 +15,26 @@ LARGEST = 200  # heavy atoms
 
 
 def conformers(molecule):
-    """The molecule with its conformers, and their energies and numbers, the lowest first; or
-    a sentence."""
+    """The molecule with its conformers, and their energies and numbers, lowest first; or the
+    reason for failure."""
     if not 1 <= molecule.GetNumHeavyAtoms() <= LARGEST:
         return f"it has {molecule.GetNumHeavyAtoms()} heavy atoms; up to {LARGEST} can be embedded", []
     if any(atom.GetNumRadicalElectrons() for atom in molecule.GetAtoms()):
         return "it is a radical, for which the force fields have no parameters", []
     if len(Chem.GetMolFrags(molecule)) > 1:
-        return "it is several molecules, such as a salt: leave counterions and solvents out", []
+        return "it consists of several molecules, such as a salt: remove counterions and solvent", []
     molecule = Chem.AddHs(molecule)
     if molecule.GetNumAtoms() == 1:
-        return "it is an atom alone", []
+        return "it is a single atom", []
     numbers = list(AllChem.EmbedMultipleConfs(molecule, count, randomSeed=seed)) or list(AllChem.EmbedMultipleConfs(molecule, count, randomSeed=seed, useRandomCoords=True))
     if not numbers:
-        return "RDKit found no conformer: its stereochemistry may be impossible", []
+        return "RDKit could not generate a conformer: the stereochemistry may be impossible", []
     if AllChem.MMFFHasAllMoleculeParams(molecule):
         results, field = AllChem.MMFFOptimizeMoleculeConfs(molecule, maxIters=1000), "MMFF94"
     elif AllChem.UFFHasAllMoleculeParams(molecule):
         results, field = AllChem.UFFOptimizeMoleculeConfs(molecule, maxIters=1000), "UFF"
     else:
-        return "neither MMFF94 nor UFF has parameters for all of its atoms", []
+        return "neither MMFF94 nor UFF has parameters for all its atoms", []
     energies = sorted((energy, number) for number, (_, energy) in zip(numbers, results))
     bare = Chem.RemoveHs(molecule)
     kept = []
@@ -70,7 +70,7 @@ with Chem.SDWriter(str(out / "conformers.sdf")) as sdf:
 if not rows:
     refuse("There is no molecule in the file.")
 if len(failed) == len(rows):
-    refuse(f"No molecule has a conformer. {failed[0]}.")
+    refuse(f"No conformer could be generated. {failed[0]}.")
 
 with open(out / "conformers.csv", "w", newline="", encoding="utf-8") as f:
     csv.writer(f).writerows([["name", "smiles", "conformer", "energy_kcal_mol", "above_kcal_mol", "force_field", "note"], *rows])

@@ -1,5 +1,5 @@
-"""Makes tables and figures of what gemmi contact prints in columns: contacts.csv,
-residues.csv and metrics.json."""
+"""Converts the fixed-column output of gemmi contact to contacts.csv, residues.csv and
+metrics.json."""
 import csv
 import json
 import pathlib
@@ -9,7 +9,7 @@ source, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 
 
 def atom(text):
-    """An atom as PDB files write it: name, alternate place, residue, chain, number."""
+    """An atom in PDB columns: name, alternate location, residue, chain, number."""
     return [text[0:4].strip(), text[5:8].strip(), text[8:10].strip(), text[10:15].strip()]
 
 

@@ -1,5 +1,5 @@
-"""Runs Open Babel, and looks at what has come of it: it leaves out what it can't read, and
-writes zeros where there are no coordinates, both with exit status 0.
+"""Runs Open Babel and checks its output: it skips molecules that it can't read, and writes
+zeros for missing coordinates, both with exit status 0.
 
   convert.py SOURCE TARGET metrics.json [OPTION...]"""
 import json
@@ -11,10 +11,10 @@ import sys
 
 source, target, metrics, *options = sys.argv[1:]
 source, target = pathlib.Path(source), pathlib.Path(target)
-RECORDS = {  # how a molecule of a format begins or ends
+RECORDS = {  # start or end of a molecule, by format
     ".smi": r"(?m)^[ \t]*[^\s#]", ".inchi": r"(?m)^[ \t]*InChI=", ".sdf": r"(?m)^\$\$\$\$", ".mol2": r"(?m)^@<TRIPOS>MOLECULE",
 }
-ATOMS = {  # the coordinates of an atom of a format that has nothing but coordinates
+ATOMS = {  # the coordinates of an atom, for formats without anything else
     ".xyz": r"(?m)^ *[A-Z*][a-z]? +(\S+) +(\S+) +(\S+)$", ".pdb": r"(?m)^(?:ATOM  |HETATM).{24}(.{8})(.{8})(.{8})", ".pdbqt": r"(?m)^(?:ATOM  |HETATM).{24}(.{8})(.{8})(.{8})",
 }
 
@@ -41,11 +41,11 @@ records = max(converted, len(re.findall(RECORDS[source.suffix], given))) if sour
 
 written = target.read_text(encoding="utf-8", errors="replace")
 if re.search(r"(?i)\s-?(nan|inf)\b", written) and target.suffix not in (".smi", ".inchi"):
-    refuse("A molecule has coordinates that are no numbers: look for nan or inf in the file.")
+    refuse("A molecule has coordinates that are not numbers: look for nan or inf in the file.")
 if target.suffix in ATOMS:
     places = [tuple(map(number, atom)) for atom in re.findall(ATOMS[target.suffix], written)]
     if not places:
-        refuse("The converted molecules have no atoms: check that the content of the file is what its extension says.")
+        refuse("The converted molecules have no atoms: check that the content of the file matches its extension.")
     if len(places) > converted and not any(any(place) for place in places):
-        refuse(f"The molecules have no coordinates, and {target.suffix[1:]} has little else: build 3D coordinates.")
+        refuse(f"The molecules have no coordinates, which {target.suffix[1:]} files need: build 3D coordinates.")
 pathlib.Path(metrics).write_text(json.dumps({"molecules": converted, "failed": records - converted}))

@@ -1,4 +1,4 @@
-"""Makes tables and figures of a file of DSSP, whose columns are fixed.
+"""Tabulates a DSSP file, which has fixed columns.
 
 Writes residues.csv, assignment.txt and metrics.json."""
 import csv
@@ -12,15 +12,15 @@ first = next(k for k, line in enumerate(lines) if line.startswith("  #  RESIDUE 
 
 
 def angle(text):
-    return "" if float(text) == 360.0 else text.strip()  # where there is no neighbour
+    return "" if float(text) == 360.0 else text.strip()  # no neighbor
 
 
 rows = []
 for line in lines[first + 1:]:
-    if line[13] == "!":  # a break of the chain
+    if line[13] == "!":  # chain break
         continue
     rows.append({
-        "index": len(rows) + 1, "chain": line[11].strip(), "number": line[5:11].strip(), "residue": "C" if line[13].islower() else line[13],  # a to z mark cysteines that are bound
+        "index": len(rows) + 1, "chain": line[11].strip(), "number": line[5:11].strip(), "residue": "C" if line[13].islower() else line[13],  # lowercase letters mark cysteines in disulfide bonds
         "structure": line[16].strip() or "-", "surface_A2": int(line[34:38]), "phi": angle(line[103:109]), "psi": angle(line[109:115]),
     })
 if not rows:

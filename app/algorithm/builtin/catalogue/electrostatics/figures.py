@@ -1,4 +1,4 @@
-"""Gives the potential its name and makes metrics.json of what APBS has printed."""
+"""Renames the potential and writes metrics.json from the output of APBS."""
 import json
 import pathlib
 import re

@@ -1,7 +1,7 @@
-"""Makes the input of APBS: the grid that PDB2PQR chose, with salt, and a second
-calculation without water and salt, so that the difference is the energy of solvation.
+"""Writes the input of APBS: the grid chosen by PDB2PQR, with salt, and a second calculation
+without water and salt, so that the difference is the solvation energy.
 
-Fails when residues of the structure have no charges."""
+Fails if residues of the structure have no charges."""
 import pathlib
 import re
 import sys
@@ -24,7 +24,7 @@ lost = [f"{name} {key[1]} of chain {key[0] or '(no name)'}" for key, name in bef
 if lost:
     sys.exit("left out: " + ", ".join(lost[:10]) + (f" and {len(lost) - 10} more" if len(lost) > 10 else ""))
 
-warn(structure, "charges of the residues that are missing there are left out of the potential.")
+warn(structure, "the potential lacks the charges of the missing residues.")
 grid = "".join(f"    {line.strip()}\n" for line in pathlib.Path(auto).read_text().splitlines() if re.match(r"\s*(dime|cglen|fglen|cgcent|fgcent)\b", line))
 common = f"""    mg-auto
 {grid}    mol 1

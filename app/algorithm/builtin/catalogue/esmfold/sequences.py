@@ -1,5 +1,5 @@
-"""Writes the FASTA file that esm-fold reads, and names.csv, which says what each of its names stands
-for. esm-fold takes small letters for unknown residues, and the whole header for the name of a file."""
+"""Writes the FASTA file for esm-fold, and names.csv, which maps its names to the originals. esm-fold
+reads lowercase letters as unknown residues, and uses the whole header as a file name."""
 import csv
 import re
 import sys
@@ -13,16 +13,16 @@ with open(target, "w", encoding="utf-8") as out:
         letters = sequence.upper().rstrip("*")
         short = re.sub(r"[^A-Za-z0-9._-]+", "_", header.split()[0] if header else "").strip("._-")[:80] or f"sequence_{k}"
         name, n = short, 2
-        while name.lower() in used:  # also where files of names that differ in case are one
+        while name.lower() in used:  # also unique on case-insensitive file systems
             name, n = f"{short}_{n}", n + 1
         used.add(name.lower())
         unknown = sum(c not in "ACDEFGHIKLMNPQRSTVWY" for c in letters)
         if unknown == len(letters):
-            sys.exit(f"molrun: The sequence {header or k} has none of the 20 amino acids.")
+            sys.exit(f"molrun: Sequence {header or k} contains none of the 20 amino acids.")
         if unknown:
-            print(f"Of {name}, {unknown} residues are none of the 20 amino acids: ESMFold takes them for unknown ones (X).", flush=True)
+            print(f"{unknown} residues of {name} are not among the 20 amino acids: ESMFold reads them as unknown (X).", flush=True)
         if name != header:
-            print(f"{header or k} is called {name}.", flush=True)
+            print(f"{header or k} is renamed {name}.", flush=True)
         out.write(f">{name}\n{letters}\n")
         rows.append([name, header, len(letters), unknown])
 with open(names, "w", newline="", encoding="utf-8") as out:

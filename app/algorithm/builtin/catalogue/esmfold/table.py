@@ -1,5 +1,5 @@
 """Lists the sequences with the confidence of their structures: structures.csv and metrics.json. A
-sequence without a structure has a note: esm-fold leaves out those for which the GPU lacks memory."""
+sequence without a structure gets a note: esm-fold skips sequences that do not fit in GPU memory."""
 import csv
 import json
 import pathlib
@@ -13,12 +13,12 @@ with open(names, newline="", encoding="utf-8") as lines:
     for name, header, residues, unknown in csv.reader(lines):
         file = out / f"{name}.pdb"
         if not file.exists():
-            missing.append([name, residues, "", "", unknown, header, "", "no structure: the GPU's memory did not suffice"])
-            print(f"There is no structure of {name} ({residues} residues): the GPU's memory did not suffice.", flush=True)
+            missing.append([name, residues, "", "", unknown, header, "", "no structure: not enough GPU memory"])
+            print(f"No structure of {name} ({residues} residues): not enough GPU memory.", flush=True)
             continue
         values = [float(line[60:66]) for line in file.read_text().splitlines() if line.startswith("ATOM") and line[12:16] == " CA "]
         if not int(residues) - int(unknown) <= len(values) <= int(residues):
-            sys.exit(f"molrun: The structure {file.name} has {len(values)} residues, and its sequence {residues}.")
+            sys.exit(f"molrun: The structure {file.name} has {len(values)} residues, but its sequence has {residues}.")
         rows.append([name, residues, round(sum(values) / len(values), 2), ptm.get(name, ""), unknown, header, file.name, ""])
 rows.sort(key=lambda row: -row[2])
 with open(out / "structures.csv", "w", newline="", encoding="utf-8") as f:

@@ -1,4 +1,4 @@
-"""Makes a table and figures of what FreeSASA writes as JSON: residues.csv and metrics.json."""
+"""Converts the JSON output of FreeSASA to residues.csv and metrics.json."""
 import csv
 import json
 import pathlib

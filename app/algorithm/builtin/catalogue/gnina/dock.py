@@ -1,4 +1,4 @@
-"""Docks all ligands, one after the other, and ranks them.
+"""Docks all ligands one by one and ranks them.
 
 Writes poses/NNNNN_NAME.sdf, ranked.csv, poses.csv, best.sdf and metrics.json."""
 import csv
@@ -15,20 +15,20 @@ import docking
 gnina, receptor, box, ligands, out, exhaustiveness, modes, seed, cpus, gpu, *options = sys.argv[1:]
 ligands, out = pathlib.Path(ligands), pathlib.Path(out)
 (out / "poses").mkdir()
-NAMES = ("CNNscore", "CNNaffinity", "CNN_VS", "minimizedAffinity")  # of the fields of a pose, by gninasrc/lib/result_info.cpp
+NAMES = ("CNNscore", "CNNaffinity", "CNN_VS", "minimizedAffinity")  # fields of a pose: gninasrc/lib/result_info.cpp
 
 
 def dock(row, _):
-    """Docks one ligand: the figures of its poses, best first, and their file; or the reason why not."""
+    """Docks one ligand: returns the scores of its poses, best first, and their file; or None and the reason."""
     file = docking.poses(out, row)
     command = [gnina, "--receptor", receptor, "--ligand", str(ligands / f"{docking.prepared(row)}.sdf"), "--config", box, "--exhaustiveness", exhaustiveness, "--num_modes", modes,
                "--seed", seed, "--cpu", cpus, "--out", str(file), *options, *(["--no_gpu"] if gpu == "false" else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     text = done.stdout.decode(errors="replace")
     if "WARNING: No GPU detected" in text:
-        sys.exit("molrun: GNINA found no GPU on this server, and would compute on CPUs. Tell the administrator, or leave the GPU out.")
+        sys.exit("molrun: GNINA found no GPU on this server and would compute on CPUs. Tell the administrator, or run without a GPU.")
     if "out of memory" in text.lower():
-        sys.exit("molrun: The GPU ran out of memory: take the fast model or a smaller box.")
+        sys.exit("molrun: The GPU ran out of memory: use the fast networks or a smaller box.")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if done.returncode != 0 or not file.exists():
         return None, "GNINA failed: " + next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it printed nothing")
@@ -55,7 +55,7 @@ with open(out / "ranked.csv", "w", newline="", encoding="utf-8") as f, open(out 
     every.writerow(["name", "pose", "cnn_score", "cnn_affinity_pK", "affinity_kcal_mol"])
     for k, (name, poses, smiles, file) in enumerate(ranked, 1):
         score, pK, vs, energy = poses[0]
-        note = "" if energy < 0 else "the empirical score says that it does not bind"
+        note = "" if energy < 0 else "does not bind, by the empirical score"
         table.writerow([k, name, f"{vs:.4f}", f"{score:.4f}", f"{pK:.3f}", f"{energy:.3f}", len(poses), smiles, f"poses/{file.name}", note])
         every.writerows([name, n, f"{pose[0]:.4f}", f"{pose[1]:.3f}", f"{pose[3]:.3f}"] for n, pose in enumerate(poses, 1))
     for name, smiles, reason in failed:

@@ -1,5 +1,5 @@
-"""Makes thermo.csv of the thermodynamic output in a log of LAMMPS: the columns that all
-its runs have, one run after the other."""
+"""Writes the thermodynamic output of a LAMMPS log to thermo.csv: the columns common to all
+runs, one run after another."""
 import csv
 import math
 import pathlib
@@ -26,7 +26,7 @@ for names, rows in blocks:
     for row in rows:
         for name, value in zip(names, row):
             if not math.isfinite(value):
-                sys.exit(f"molrun: The simulation broke: {name} is no number at step {row[0]:.0f}. Atoms overlap, or the time step is too long.")
+                sys.exit(f"molrun: The simulation failed: {name} is not a number at step {row[0]:.0f}. Atoms overlap, or the time step is too long.")
 common = [name for name in blocks[0][0] if all(name in names for names, _ in blocks)]
 with open(out / "thermo.csv", "w", newline="", encoding="utf-8") as f:
     table = csv.writer(f)

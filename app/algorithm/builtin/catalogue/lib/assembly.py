@@ -1,10 +1,10 @@
-"""What a complex consists of, for programs that predict structures: reads settings and files,
-and checks what the programs would take for something else, or leave out, in silence.
+"""The components of a complex, for structure predictors: reads settings and files, and rejects
+input that the programs would silently misread or ignore.
 
-A script calls run with the function that writes its program's input. It is used twice:
+A script calls run with the function that writes its program's input. It is used in two ways:
 
-  SCRIPT check          [--KIND FILE...]   as [validate]: settings come in on standard input
-  SCRIPT SETTINGS OUT   [--KIND FILE...]   as a step: what is wrong ends the job
+  SCRIPT check          [--KIND FILE...]   as [validate]: reads settings from standard input
+  SCRIPT SETTINGS OUT   [--KIND FILE...]   as a step: an error ends the job
 
 where --KIND names the parameter of the files that follow."""
 import json
@@ -20,39 +20,39 @@ ATOM = re.compile(r"\[\d*(?!H[+\]])[^\[\]]+\]|Br|Cl|[BCNOPSFIbcnops*]")
 
 
 def name(k):
-    """Of the chain with this number, as programs count: A to Z, AA, AB and so on."""
+    """Letters of chain number k, as programs name chains: A to Z, AA, AB and so on."""
     return LETTERS[k] if k < 26 else LETTERS[k // 26 - 1] + LETTERS[k % 26]
 
 
 def smiles_fault(text):
-    """Why a SMILES can't be read, as far as its letters tell; None if nothing is seen."""
+    """The syntax error of a SMILES, or None if none is found."""
     at, rings, open_ = 0, {}, 0
     while at < len(text):
         token = SMILES.match(text, at)
         if token is None:
-            return f"is no SMILES: nothing begins with {text[at:at + 2]!r} at letter {at + 1}"
+            return f"is not a valid SMILES: unexpected {text[at:at + 2]!r} at character {at + 1}"
         token = token.group()
         if token.startswith("%") or token.isdigit():
             rings[token] = not rings.get(token, False)
         open_ += (token == "(") - (token == ")")
         if open_ < 0:
-            return f"is no SMILES: the bracket at letter {at + 1} closes none"
+            return f"is not a valid SMILES: the bracket at character {at + 1} has no opening bracket"
         at += len(token)
     if open_:
-        return "is no SMILES: a bracket is left open"
+        return "is not a valid SMILES: a bracket is not closed"
     left = sorted(ring for ring, is_open in rings.items() if is_open)
     if left:
-        return f"is no SMILES: the ring {left[0]} is left open"
-    return None if ATOM.search(text) else "is no SMILES: it has no atom"
+        return f"is not a valid SMILES: ring {left[0]} is not closed"
+    return None if ATOM.search(text) else "is not a valid SMILES: it has no atom"
 
 
 def heavy(smiles):
-    """How many atoms are no hydrogens."""
+    """The number of heavy atoms."""
     return len(ATOM.findall(smiles))
 
 
 class Assembly:
-    """chains has (letter, kind, sequence) in order: proteins, DNA, RNA, SMILES, CCD."""
+    """chains holds (letter, kind, sequence), ordered as proteins, DNA, RNA, SMILES, CCD."""
 
     def __init__(self, settings, files):
         self.settings, self.files, self.faults = settings, files, []
@@ -78,17 +78,17 @@ class Assembly:
         return [chain for chain in self.chains if chain[1] in kinds]
 
     def residue(self, text, *loc):
-        """Letter and number of a residue that a setting names, such as A:12; None if it is not there."""
+        """Chain and number of a residue named by a setting, such as A:12; None if it does not exist."""
         letter, _, number = text.partition(":")
         for chain, kind, sequence in self.of("protein", "dna", "rna"):
             if chain == letter and int(number) <= len(sequence):
                 return chain, int(number)
-        lengths = ", ".join(f"{chain} of {len(sequence)}" for chain, _, sequence in self.of("protein", "dna", "rna"))
-        self.fault(f"names the residue {text}, which is not there: the chains are {lengths}, in the order proteins, DNA, RNA", *loc)
+        lengths = ", ".join(f"{chain} ({len(sequence)} residues)" for chain, _, sequence in self.of("protein", "dna", "rna"))
+        self.fault(f"names residue {text}, which does not exist: the chains, in the order proteins, DNA, RNA, are {lengths}", *loc)
         return None
 
     def bonds(self):
-        """Two atoms of each bond, as (chain, number, name); at least one is of a ligand by CCD code."""
+        """The two atoms of each bond, as (chain, number, name); at least one belongs to a ligand given by CCD code."""
         found, ccd = [], [letter for letter, _, _ in self.of("ccd")]
         for k, text in enumerate(self.settings.get("bonds") or []):
             ends = [(chain, int(number), atom) for chain, number, atom in (end.split(":") for end in text.split("-"))]
@@ -96,14 +96,14 @@ class Assembly:
                 if chain not in ccd:
                     self.residue(f"{chain}:{number}", "bonds", k)
                 elif number != 1:
-                    self.fault(f"names {chain}:{number}: the number of a ligand is 1", "bonds", k)
+                    self.fault(f"names {chain}:{number}, but the residue number of a ligand is 1", "bonds", k)
             if not any(chain in ccd for chain, _, _ in ends):
-                self.fault("has no ligand by CCD code, of which alone bonds are taken" + (f": those are {', '.join(ccd)}" if ccd else ""), "bonds", k)
+                self.fault("must include a ligand given by CCD code" + (f": {', '.join(ccd)}" if ccd else ""), "bonds", k)
             found.append(ends)
         return found
 
     def read_modifications(self):
-        """Of each chain, by its letter: numbers and codes of residues."""
+        """Maps each chain letter to residue numbers and their codes."""
         found = {}
         for k, text in enumerate(self.settings.get("modifications") or []):
             where, code = text.rsplit(":", 1)
@@ -112,41 +112,41 @@ class Assembly:
         return found
 
     def read_alignments(self):
-        """Of each protein sequence: header and sequence of the records."""
+        """Maps each protein sequence to the (header, sequence) records of its alignment."""
         found, chains = {}, [sequence for _, _, sequence in self.of("protein")]
         for k, path in enumerate(self.files.get("alignments", [])):
             rows = [(head, sequence.replace(".", "")) for head, sequence in records(path)]
             widths = [sum(not c.islower() for c in sequence) for _, sequence in rows]
             odd = next((n for n, width in enumerate(widths) if width != widths[0]), None)
             if not rows:
-                self.fault("is no A3M file: it has no record", "alignments", k)
+                self.fault("is not an A3M file: it has no record", "alignments", k)
             elif rows[0][1].upper() not in chains:
-                self.fault("begins with a sequence that is none of the protein chains: its first record must be the whole chain, without gaps", "alignments", k)
+                self.fault("starts with a sequence that is not one of the protein chains: the first record must be the whole chain, without gaps", "alignments", k)
             elif odd is not None:
-                self.fault(f"is no A3M file: its record {odd + 1} has {widths[odd]} columns, and the chain {widths[0]}; insertions are small letters", "alignments", k)
+                self.fault(f"is not an A3M file: record {odd + 1} has {widths[odd]} columns and the chain has {widths[0]}; insertions must be lowercase", "alignments", k)
             elif bad := next((c for _, sequence in rows for c in sequence if not (c.isascii() and c.isalpha() or c == "-")), None):
-                self.fault(f"is no A3M file of proteins: it has {bad!r} in a sequence", "alignments", k)
+                self.fault(f"is not a protein A3M file: a sequence contains {bad!r}", "alignments", k)
             elif rows[0][1].upper() in found:
-                self.fault("is a second one for the same chain", "alignments", k)
+                self.fault("is a second alignment for the same chain", "alignments", k)
             else:
                 found[rows[0][1].upper()] = [(rows[0][0], rows[0][1].upper()), *rows[1:]]
         return found
 
     def a3m(self, sequence):
-        """The alignment of a chain, with a line for each sequence."""
+        """The alignment of a chain, one line per sequence."""
         return "".join(f">{head}\n{row}\n" for head, row in self.alignments[sequence])
 
 
 def strange_letters(a, program):
-    """Faults of letters that programs take for an unknown residue, without a word."""
+    """Reports letters that the program would silently read as an unknown residue."""
     for letter, _, sequence in a.of("protein"):
         odd = next((k for k, c in enumerate(sequence) if c not in "ACDEFGHIKLMNPQRSTVWYX"), None)
         if odd is not None:
-            a.fault(f"has {sequence[odd]} at {letter}:{odd + 1}, which {program} takes for an unknown residue: write X if that is meant, or the amino acid it was made from, and its CCD code as a modification", "proteins")
+            a.fault(f"has {sequence[odd]} at {letter}:{odd + 1}, which {program} reads as an unknown residue: write X if intended, or the parent amino acid with the CCD code as a modification", "proteins")
 
 
 def run(check, write):
-    """check(assembly) adds faults of this program; write(assembly, path) writes its input."""
+    """check(assembly) adds program-specific errors; write(assembly, path) writes the program's input."""
     mode, *rest = sys.argv[1:]
     files, kind = {}, None
     target = None if mode == "check" else pathlib.Path(rest.pop(0))

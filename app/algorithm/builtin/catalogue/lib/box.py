@@ -1,16 +1,16 @@
-"""Writes the box to search as options of Vina: around a centre, residues of the receptor,
-or a ligand. A box without any atom of the receptor is refused: everything docks into
-nothing, with an affinity of 0."""
+"""Writes the search box as Vina options: around a center, residues of the receptor, or a
+ligand. A box without receptor atoms is rejected: any ligand would dock into empty space,
+with an affinity of 0."""
 import json
 import re
 import sys
 
 receptor, size, target, kind, value = sys.argv[1:]
 MARGIN = 5.0  # Å around residues or a ligand
-NEAR = 4.0  # Å, at which atoms of ligand and receptor touch
-FEW = 50  # atoms of the receptor so near to the box, at least; around a pocket there are hundreds
-PEPTIDE = 40  # residues of a chain that may lie in a pocket as a ligand does
-LARGEST = 60.0  # Å, the edge beyond which Vina's search means little
+NEAR = 4.0  # Å, contact distance of ligand and receptor atoms
+FEW = 50  # minimum number of receptor atoms that near to the box; a pocket has hundreds
+PEPTIDE = 40  # maximum residues of a chain that could occupy a pocket like a ligand
+LARGEST = 60.0  # Å, edge above which Vina's search means little
 
 
 def refuse(sentence):
@@ -37,7 +37,7 @@ else:
             chain, number = word.split(":")
             if (chain, number) not in atoms:
                 chains = ", ".join(sorted({c or "(no name)" for c, _ in atoms}))
-                refuse(f"The receptor has no residue {word} among its atoms; its chains are {chains}.")
+                refuse(f"The receptor has no residue {word}; its chains are {chains}.")
             points += atoms[chain, number]
     else:
         from rdkit import Chem
@@ -47,10 +47,10 @@ else:
         supplier.SetData(text, sanitize=False)
         molecule = Chem.MolFromPDBBlock(text, sanitize=False) if value.endswith(".pdb") else next(iter(supplier), None)
         if molecule is None or molecule.GetNumConformers() == 0 or molecule.GetNumAtoms() == 0:
-            refuse("The ligand at the site could not be read, or has no coordinates.")
+            refuse("The ligand in the binding site could not be read, or has no coordinates.")
         points = [tuple(p) for p in molecule.GetConformer().GetPositions()]
         if len(points) > 1 and not any(p[2] for p in points):
-            refuse("The ligand at the site is drawn in a plane: give one in the receptor's coordinates.")
+            refuse("The ligand in the binding site has 2D coordinates: give it in the receptor's coordinates.")
     low = [min(p[k] for p in points) - MARGIN for k in range(3)]
     high = [max(p[k] for p in points) + MARGIN for k in range(3)]
     for k in range(3):
@@ -58,7 +58,7 @@ else:
         if lacking > 0:
             low[k], high[k] = low[k] - lacking / 2, high[k] + lacking / 2
         if high[k] - low[k] > LARGEST:
-            refuse(f"The residues or the ligand span {high[k] - low[k] - 2 * MARGIN:.0f} Å: name those around one site.")
+            refuse(f"The residues or the ligand span {high[k] - low[k] - 2 * MARGIN:.0f} Å: choose a single binding site.")
 
 
 
@@ -68,17 +68,17 @@ def within(points, margin=0.0):
 
 inside = sum(map(within, atoms.values()))
 if inside == 0:
-    refuse("No atom of the receptor lies in the box: check the centre, which is in the coordinates of the receptor's file.")
+    refuse("The box contains no receptor atom: check the center, which must be in the coordinates of the receptor file.")
 near = sum(within(points, NEAR) for points in atoms.values())
 if near < FEW:
-    print(f"molrun:warning The box hardly touches the receptor: {near} of its atoms lie in it or within {NEAR:.0f} Å. Check the centre; affinities in the void say nothing.")
+    print(f"molrun:warning The box hardly touches the receptor: {near} of its atoms lie in the box or within {NEAR:.0f} Å. Check the center; affinities in empty space mean nothing.")
 chains = {}
 for (chain, number), points in atoms.items():
     chains.setdefault(chain, []).append(within(points))
 for chain, counts in chains.items():
     if len(counts) <= PEPTIDE < max(map(len, chains.values())) and any(counts):
-        print(f"molrun:warning The chain {chain} of the receptor, of {len(counts)} residues, lies in the box. If ligands are to bind in its place, choose the other chains.")
+        print(f"molrun:warning Chain {chain} of the receptor ({len(counts)} residues) lies in the box. If ligands should bind in its place, choose only the other chains.")
 with open(target, "w", encoding="utf-8") as out:
     for k, axis in enumerate("xyz"):
         out.write(f"center_{axis} = {(low[k] + high[k]) / 2:.3f}\nsize_{axis} = {high[k] - low[k]:.3f}\n")
-print(f"The box of {' x '.join(f'{high[k] - low[k]:.1f}' for k in range(3))} Å holds {inside} atoms of the receptor.")
+print(f"The box of {' x '.join(f'{high[k] - low[k]:.1f}' for k in range(3))} Å contains {inside} receptor atoms.")

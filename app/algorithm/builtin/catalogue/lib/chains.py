@@ -1,4 +1,4 @@
-"""Keeps some chains of a PDB file.
+"""Extracts chains of a PDB file.
 
   chains.py SOURCE TARGET LETTERS"""
 import sys
@@ -9,7 +9,7 @@ with open(source, encoding="utf-8") as file:
 there = dict.fromkeys(line[21] for line in lines if line.startswith("ATOM"))
 for chain in wanted.split():
     if chain not in there:
-        sys.exit(f"molrun: The receptor has no chain {chain} of a protein; its chains are {', '.join(there)}.")
+        sys.exit(f"molrun: The receptor has no protein chain {chain}; its chains are {', '.join(there)}.")
 kept = True
 with open(target, "w", encoding="utf-8") as out:
     for line in lines:

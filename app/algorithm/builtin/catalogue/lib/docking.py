@@ -1,14 +1,14 @@
-"""Docks the ligands that ligands.py has prepared, one after the other."""
+"""Docks the ligands prepared by ligands.py, one by one."""
 import csv
 import re
 import sys
 
 
 def dock_all(ligands, dock):
-    """Calls dock(row, tell) with each row of ligands.csv, where tell(share) says how much of the ligand is
-    done. It returns figures and the file of the poses, or None and the reason why there are none. Returns
-    (row, figures, file) of the docked ligands, and (name, SMILES, reason) of the others; if none is docked,
-    the job fails with the first reason."""
+    """Calls dock(row, tell) with each row of ligands.csv, where tell(share) reports progress on the ligand.
+    dock returns the figures and the pose file, or None and the reason for failure. Returns (row, figures,
+    file) for docked ligands and (name, SMILES, reason) for the others; if no ligand is docked, the job
+    fails with the first reason."""
     with open(ligands / "ligands.csv", newline="", encoding="utf-8") as f:
         rows = list(csv.DictReader(f))
     docked, failed = [], []
@@ -32,10 +32,10 @@ def dock_all(ligands, dock):
 
 
 def prepared(row):
-    """The name of a ligand's files."""
+    """The base name of a ligand's files."""
     return f"{int(row['number']):05d}"
 
 
 def poses(out, row):
-    """The file of a ligand's poses."""
+    """The pose file of a ligand."""
     return out / "poses" / f"{prepared(row)}_{re.sub(r'[^A-Za-z0-9._-]+', '_', row['name'])[:60]}.sdf"

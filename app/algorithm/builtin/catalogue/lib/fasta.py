@@ -1,8 +1,8 @@
-"""Reads FASTA and A3M files as people have them."""
+"""Reads FASTA and A3M files leniently."""
 
 
 def lines(path):
-    """The lines of a text, without blanks around them."""
+    """Yields the lines of a text file, stripped of surrounding whitespace."""
     with open(path, "rb") as head:
         encoding = "utf-16" if head.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     with open(path, encoding=encoding, errors="replace") as text:
@@ -10,8 +10,8 @@ def lines(path):
 
 
 def records(path, bare=False):
-    """Header and sequence of each record of FASTA or A3M, whose lines may be wrapped; bare: of a
-    file without headers, too."""
+    """Header and sequence of each FASTA or A3M record, whose lines can be wrapped; bare also
+    accepts a file without headers."""
     found = []
     for line in lines(path):
         if line.startswith(">"):

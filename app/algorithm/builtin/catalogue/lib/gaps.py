@@ -1,11 +1,11 @@
-"""Warns of breaks in the chains of a PDB file, where residues were not resolved."""
+"""Warns about breaks in the chains of a PDB file, where residues were not resolved."""
 import math
 
-BOUND = 2.5  # Å between C and N of neighbours, at most
+BOUND = 2.5  # Å, maximum distance between C and N of bonded neighbors
 
 
 def gaps(path):
-    """The pairs of neighbours in a chain that are too far apart to be bound, as texts."""
+    """Descriptions of the neighbors in a chain that are too far apart to be bonded."""
     residues = {}
     with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -20,8 +20,8 @@ def gaps(path):
 
 
 def warn(path, effect):
-    """Prints a warning that names the gaps, if there are any, and says what follows from them."""
+    """Prints a warning that names any gaps and their effect."""
     found = gaps(path)
     if found:
         more = f" and {len(found) - 6} more" if len(found) > 6 else ""
-        print(f"molrun:warning The chain is broken between {', '.join(found[:6])}{more}: {effect} The type pdbfixer builds short gaps.", flush=True)
+        print(f"molrun:warning The chain is broken between {', '.join(found[:6])}{more}: {effect} The type pdbfixer can build short gaps.", flush=True)

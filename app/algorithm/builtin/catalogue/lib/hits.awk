@@ -1,5 +1,6 @@
-# Reads the queries of a search (FASTA, packed by gzip or not) and its table of hits; names queries without a hit, and
-# writes to metrics.json how many there are and the identity of the best hit: that of a short one can be 100 %.
+# Reads the queries of a search (FASTA, optionally gzipped) and its table of hits; warns about queries without hits, and
+# writes their number and the identity of the best hit to metrics.json. The best hit has the most bits, since a short
+# one can have an identity of 100 %.
 BEGIN {
 	FS = "\t"
 	gsub(/'/, "'\\\\''", queries)
@@ -14,7 +15,7 @@ FNR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
 	if (!hits++ || $column["bits"] + 0 > best) { best = $column["bits"] + 0; identity = $column["identity"] }
 }
 
-# is_found tells of a query, which MMseqs2 calls by the accession in its name.
+# is_found reports whether a query has hits; MMseqs2 names queries by the accession in the name.
 function is_found(name,   parts, i) {
 	for (i = split(name, parts, "|"); i; i--) if (parts[i] in found) return 1
 	return name in found
@@ -23,6 +24,6 @@ END {
 	for (i = 1; i <= n; i++)
 		if (!is_found(names[i]) && ++without <= 8) list = list (list ? ", " : "") names[i]
 	if (without)
-		printf "molrun:warning No hit was found for %d of %d queries: %s%s.\n", without, n, list, (without > 8 ? " and " without - 8 " more" : "")
+		printf "molrun:warning No hits were found for %d of %d queries: %s%s.\n", without, n, list, (without > 8 ? " and " without - 8 " more" : "")
 	printf "{\"without_hits\": %d%s}\n", without, (hits ? ", \"best_identity\": " identity : "") > metrics
 }

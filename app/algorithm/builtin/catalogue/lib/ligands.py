@@ -1,7 +1,8 @@
-"""Reads ligands and gives each a conformer: NNNNN.sdf, and ligands.csv with their names.
+"""Reads ligands and generates a conformer of each: NNNNN.sdf, and ligands.csv with the names.
 
-Conformers are those of ETKDG with the seed, minimized by MMFF94, protonated by Open Babel
-at the pH. What can't be read is in the table with the reason; if that is all, it fails."""
+Molecules are protonated by Open Babel at the pH, embedded with ETKDG and the seed, and
+minimized with MMFF94, or UFF where it lacks parameters. Molecules that can't be used are
+listed with the reason; if none can, the script fails."""
 import csv
 import pathlib
 import re
@@ -20,23 +21,23 @@ LARGEST = 100  # heavy atoms
 
 
 def protonated(molecule):
-    """The molecule as it is at the pH, by Open Babel's rules."""
+    """The molecule protonated for the pH by Open Babel's rules."""
     text = subprocess.run(["obabel", "-:" + Chem.MolToSmiles(molecule), "-p", pH, "-osmi"], capture_output=True, text=True, timeout=60, check=True).stdout
     return Chem.MolFromSmiles(text.split()[0]) if text.split() else None
 
 
 def conformer(molecule):
-    """The molecule in 3D, or a sentence."""
+    """The molecule in 3D, or the reason why it can't be docked."""
     if len(Chem.GetMolFrags(molecule)) > 1:
         molecule = max(Chem.GetMolFrags(molecule, asMols=True), key=lambda part: part.GetNumHeavyAtoms())  # without counterions
     if not 1 < molecule.GetNumHeavyAtoms() <= LARGEST:
         return f"it has {molecule.GetNumHeavyAtoms()} heavy atoms; 2 to {LARGEST} can be docked"
     if any(atom.GetNumRadicalElectrons() for atom in molecule.GetAtoms()):
-        return "it is a radical, for which docking has no parameters: complete it with hydrogens"
+        return "it is a radical, for which docking has no parameters: add the missing hydrogens"
     molecule = protonated(molecule) or molecule
     molecule = Chem.AddHs(molecule)
     if AllChem.EmbedMolecule(molecule, randomSeed=int(seed)) != 0 and AllChem.EmbedMolecule(molecule, randomSeed=int(seed), useRandomCoords=True) != 0:
-        return "RDKit found no conformer: its stereochemistry may be impossible"
+        return "RDKit could not generate a conformer: the stereochemistry may be impossible"
     if AllChem.MMFFHasAllMoleculeParams(molecule):
         AllChem.MMFFOptimizeMolecule(molecule, maxIters=500)
     else:

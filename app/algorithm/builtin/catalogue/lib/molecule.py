@@ -1,6 +1,6 @@
-"""Writes the only molecule of a file as XYZ, if it is one that can be computed: with
-coordinates that are numbers, known elements, all its hydrogens, no two atoms at one
-place, and as many unpaired electrons as its charge allows.
+"""Writes the single molecule of a file as XYZ if it can be computed: it must have numeric
+coordinates, known elements, all hydrogens, no overlapping atoms, and a number of unpaired
+electrons that fits its charge.
 
   molecule.py SOURCE TARGET CHARGE UNPAIRED"""
 import math
@@ -11,7 +11,7 @@ import sys
 
 source, target, charge, unpaired = *map(pathlib.Path, sys.argv[1:3]), *map(int, sys.argv[3:])
 given, source = source, target.with_name("given" + source.suffix)
-source.write_text(given.read_text(encoding="utf-8-sig", errors="replace"), encoding="utf-8")  # Open Babel knows no byte order mark
+source.write_text(given.read_text(encoding="utf-8-sig", errors="replace"), encoding="utf-8")  # Open Babel does not handle byte order marks
 ELEMENTS = """H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr
 Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu
 Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn""".split()
@@ -24,7 +24,7 @@ def refuse(sentence):
 
 
 def converted(*options):
-    """The blocks of an XYZ file, one for each molecule, as lists of atoms."""
+    """The molecules of an XYZ file, each a list of atoms."""
     done = subprocess.run(["obabel", str(source), "-oxyz", *options], capture_output=True, text=True, errors="replace", check=False)
     print(done.stderr, flush=True)
     lines, molecules = done.stdout.splitlines(), []
@@ -47,32 +47,32 @@ def place(atom):
 
 molecules = converted()
 if not molecules:
-    refuse("The file has no molecule that can be read: check that its content is what its extension says.")
+    refuse("No molecule in the file can be read: check that its content matches its extension.")
 if len(molecules) > 1:
-    refuse(f"The file has {len(molecules)} molecules: give each a job of its own.")
+    refuse(f"The file has {len(molecules)} molecules: submit one job for each.")
 (atoms,) = molecules
 if len(atoms) > MOST:
     refuse(f"The molecule has {len(atoms)} atoms; at most {MOST} can be computed.")
 for atom in atoms:
     if atom[0] not in ELEMENTS:
-        refuse("The molecule has an atom of no element from H to Rn: " + " ".join(atom)[:60])
+        refuse("The molecule has an atom that is not an element from H to Rn: " + " ".join(atom)[:60])
 places = [place(atom) for atom in atoms]
 if len(places) > 1 and not any(any(p) for p in places):
-    refuse("The molecule has no coordinates: the type conformers makes them.")
+    refuse("The molecule has no coordinates: generate them with the type conformers.")
 for i, p in enumerate(places):
     for k in range(i):
         if math.dist(p, places[k]) < NEAREST:
-            refuse(f"The atoms {k + 1} and {i + 1} of the molecule lie within {NEAREST} Å: it needs 3D coordinates, which the type conformers makes.")
-if source.suffix in (".sdf", ".mol"):  # whose bonds say what is missing
+            refuse(f"Atoms {k + 1} and {i + 1} of the molecule are less than {NEAREST} Å apart: it needs 3D coordinates, which the type conformers generates.")
+if source.suffix in (".sdf", ".mol"):  # bonds reveal missing hydrogens
     lacking = len(converted("-h")[0]) - len(atoms)
     if lacking > 0:
         refuse(f"The molecule lacks {lacking} hydrogens: add them, for example with the type convert.")
     if len(places) > 3 and not any(p[2] for p in places) and any(atom[0] == "H" for atom in atoms) and re.search(r"(?m)^.{20}2D", "\n".join(source.read_text(errors="replace").splitlines()[:2])):
-        refuse("The molecule is drawn in a plane: it needs 3D coordinates, which the type conformers makes.")
+        refuse("The molecule has 2D coordinates: it needs 3D coordinates, which the type conformers generates.")
 electrons = sum(ELEMENTS.index(atom[0]) + 1 for atom in atoms) - charge
 if electrons < max(1, unpaired):
-    refuse(f"The molecule would have {electrons} electrons, of which {unpaired} unpaired: check the charge.")
+    refuse(f"The molecule would have {electrons} electrons, {unpaired} of them unpaired: check the charge.")
 if electrons % 2 != unpaired % 2:
-    fitting = "1, 3, ... unpaired electrons, that is a multiplicity of 2, 4, ..." if electrons % 2 else "0, 2, ... unpaired electrons, that is a multiplicity of 1, 3, ..."
+    fitting = "1, 3, ... unpaired electrons (multiplicity 2, 4, ...)" if electrons % 2 else "0, 2, ... unpaired electrons (multiplicity 1, 3, ...)"
     refuse(f"Charge and unpaired electrons do not fit: with this charge the molecule has {electrons} electrons, so it can have {fitting}")
 target.write_text(f"{len(atoms)}\n\n" + "".join(f"{atom[0]} {p[0]:.8f} {p[1]:.8f} {p[2]:.8f}\n" for atom, p in zip(atoms, places)))

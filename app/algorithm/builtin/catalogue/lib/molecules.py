@@ -1,4 +1,4 @@
-"""Reads molecules as people give them: SMILES, SDF, lines of SMILES, or a table."""
+"""Reads molecules from SMILES, SDF files, lines of SMILES, or tables."""
 import csv
 import io
 import pathlib
@@ -10,13 +10,13 @@ RDLogger.DisableLog("rdApp.*")
 
 
 def refuse(sentence):
-    """Ends the program with a sentence that the user reads."""
+    """Ends the program with a sentence for the user."""
     sys.exit("molrun: " + sentence)
 
 
 def read(kind, value):
-    """Yields the name of each molecule with the molecule, or with a sentence that says why
-    it can't be read."""
+    """Yields the name of each molecule with the molecule, or with the reason why it can't be
+    read."""
     if kind == "smiles":
         yield "molecule", parsed(value, "")
         return
@@ -26,14 +26,14 @@ def read(kind, value):
         supplier.SetData(text_of(value).read())
         for k, molecule in enumerate(supplier, 1):
             name = molecule.GetProp("_Name").strip() if molecule is not None and molecule.HasProp("_Name") else ""
-            yield name or f"molecule_{k}", molecule if molecule is not None else f"RDKit can't read the molecule {k} of the file"
+            yield name or f"molecule_{k}", molecule if molecule is not None else f"RDKit can't read molecule {k} of the file"
         return
     for k, (name, text) in enumerate(rows(text_of(value), extension), 1):
         yield name or f"molecule_{k}", parsed(text, f" in row {k}")
 
 
 def text_of(file):
-    """The lines of a file in UTF-8, UTF-16 with its mark or Windows-1252, as spreadsheets save it."""
+    """The lines of a file in UTF-8, UTF-16 with a byte order mark, or Windows-1252, as saved by spreadsheets."""
     raw = pathlib.Path(file).read_bytes()
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return io.StringIO(raw.decode("utf-16", errors="replace"), newline=None)
@@ -53,12 +53,12 @@ def rows(lines, extension):
                 yield " ".join(words[1:]), words[0]
         return
     head = lines.readline()
-    if head.lower().startswith("sep="):  # as Excel says what separates the columns
+    if head.lower().startswith("sep="):  # Excel's separator line
         head = lines.readline()
     separators = [s for s in ",;\t" if "smiles" in names(next(csv.reader([head], delimiter=s), []))] or [","]
     table = csv.DictReader(lines, names(next(csv.reader([head], delimiter=separators[0]), [])), delimiter=separators[0])
     if "smiles" not in table.fieldnames:
-        refuse(f"The table has no column smiles, but {', '.join(table.fieldnames) or 'no columns'}.")
+        refuse(f"The table has no column smiles; its columns are {', '.join(table.fieldnames) or 'none'}.")
     for row in table:
         yield (row.get("name") or "").strip(), (row.get("smiles") or "").strip()
 
@@ -68,7 +68,7 @@ def names(cells):
 
 
 def parsed(smiles, where):
-    """The molecule, or a sentence. An empty SMILES is none."""
+    """The molecule, or the reason why it can't be read. An empty SMILES is an error."""
     molecule = Chem.MolFromSmiles(smiles) if smiles else None
     if molecule is None or molecule.GetNumAtoms() == 0:
         return f"RDKit can't read the SMILES {smiles!r}{where}: look for unclosed rings or brackets, and for atoms with too many bonds"

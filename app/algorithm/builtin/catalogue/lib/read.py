@@ -1,5 +1,5 @@
-"""Writes structures as PDB files that the program reads: proteins without ligands, each by
-the name that its user gave it."""
+"""Writes structures as PDB files for the program: proteins without ligands, under the names
+that the user gave."""
 import pathlib
 import subprocess
 import sys

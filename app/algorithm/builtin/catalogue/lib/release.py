@@ -1,4 +1,4 @@
-"""Prints what is checked out of a repository, without git: the tag of the commit, or else the newest
+"""Prints the version checked out in a repository, without git: the tag of the commit, or the newest
 tag and the first digits of the commit."""
 import pathlib
 import re
@@ -6,11 +6,11 @@ import sys
 
 git = pathlib.Path(sys.argv[1], ".git")
 if not (git / "HEAD").is_file():
-    sys.exit(f"{sys.argv[1]} is no clone of its repository.")
+    sys.exit(f"{sys.argv[1]} is not a git clone.")
 commits, name = {}, ""
 if (git / "packed-refs").is_file():
     for line in (git / "packed-refs").read_text().splitlines():
-        if line.startswith("^"):  # the commit that the tag above has
+        if line.startswith("^"):  # the commit of the annotated tag above
             commits[name] = line[1:]
         elif not line.startswith("#"):
             commit, name = line.split(" ", 1)

@@ -1,9 +1,9 @@
-# Reads an alignment (FASTA); writes what it is like to metrics.json and columns.tsv. Sequences that hardly
-# overlap, and DNA or RNA of the other strand, get a warning.
+# Summarizes an alignment (FASTA) in metrics.json and columns.tsv. Warns about sequences that hardly overlap, and
+# about DNA or RNA on the opposite strand.
 /^>/ { names[++n] = substr($1, 2, 60); next }
 { gsub(/[ \t\r]/, ""); rows[n] = rows[n] toupper($0) }
 
-# others names the sequences that have more words of the first one's other strand than of its own.
+# others names the sequences that share more words with the opposite strand of the first sequence than with the first.
 function others(   k, i, word, row, back, ours, theirs, same, turned, list) {
 	for (k = 1; k <= n; k++) {
 		row = rows[k]; same = turned = 0
@@ -28,7 +28,7 @@ END {
 		lengths[length(row)]++
 		if (length(row) > longest) longest = length(row)
 	}
-	for (i = rest = 0; i <= longest; i++) { # where the shorter one of a pair lies beside the other from end to end
+	for (i = rest = 0; i <= longest; i++) { # whole: columns in common if the shorter of each pair were aligned end to end
 		rest += lengths[i]
 		whole += i * lengths[i] * (n - rest + (lengths[i] - 1) / 2)
 	}
@@ -49,9 +49,9 @@ END {
 	}
 	printf "{\"sequences\": %d, \"columns\": %d, \"gaps\": %.4f", n, len, 100 * (1 - letters / (n * len)) > metrics
 	if (allPairs < whole / 2)
-		printf "molrun:warning The sequences hardly overlap: pairs of them have %.0f %% of the columns in common that they could have. So there is no mean identity.\n", 100 * allPairs / whole
+		printf "molrun:warning The sequences hardly overlap: pairs share %.0f %% of the columns that they could share, so no mean identity is reported.\n", 100 * allPairs / whole
 	else if (allPairs) printf ", \"identity\": %.4f", 100 * allEqual / allPairs > metrics
 	print "}" > metrics
 	if (!protein && (list = others()))
-		printf "molrun:warning These sequences look like the other strand of %s: %s. Turn them around, as MAFFT does where it is asked to.\n", names[1], substr(list, 1, 300)
+		printf "molrun:warning These sequences seem to be on the opposite strand from %s: %s. Reverse-complement them; MAFFT can do this.\n", names[1], substr(list, 1, 300)
 }

@@ -1,4 +1,4 @@
-"""Runs LigandMPNN with the options that name residues, which are too long for a template."""
+"""Runs LigandMPNN with the options that name residues, which are too long for a command template."""
 import json
 import os
 import sys

@@ -1,21 +1,21 @@
-"""Depth of an alignment, by position and as one figure."""
+"""Depth of an alignment, by position and overall."""
 import statistics
 
 LETTERS = "-ABCDEFGHIKLMNPQRSTUVWXYZOJ*"
 PLANES = [str.maketrans({c: str(k >> bit & 1) for k, c in enumerate(LETTERS)}) for bit in range(5)]
 RESIDUES = str.maketrans({c: "0" if c == "-" else "1" for c in LETTERS})
-MOST = 3_000  # rows that are compared with each other, in some seconds
+MOST = 3_000  # rows compared with each other, which takes some seconds
 SMALL = str.maketrans("", "", "abcdefghijklmnopqrstuvwxyz")
 
 count = getattr(int, "bit_count", lambda bits: bin(bits).count("1"))
 
 
 class Alignment:
-    """rows are those of A3M, each once, the query first; counts has the sequences at each position.
+    """rows holds the distinct A3M rows, query first; counts the number of sequences at each position.
 
-    effective has the effective sequences there (Neff): each row counts as one divided by the number of rows,
-    itself included, that are 80 % identical to it or more where either has a residue. depth is the median of
-    these over the positions, as in Jumper et al. 2021 (figure 5a). Of many rows, evenly chosen ones are weighed."""
+    effective is the number of effective sequences (Neff) at each position: each row counts as one divided by the
+    number of rows, itself included, that are at least 80 % identical to it where either has a residue. depth is
+    the median over positions, as in Jumper et al. 2021 (figure 5a). Of many rows, an even selection is weighted."""
 
     def __init__(self, rows):
         self.rows, seen = [], set()
@@ -23,7 +23,7 @@ class Alignment:
         for head, row in rows:
             matched = row.translate(SMALL)
             if len(matched) != length:
-                raise SystemExit(f"molrun: MMseqs2 aligned {head.split()[0]} to {len(matched)} positions, and the chain has {length}: this can't be used.")
+                raise SystemExit(f"molrun: MMseqs2 aligned {head.split()[0]} to {len(matched)} positions, but the chain has {length}: the alignment can't be used.")
             if row not in seen:
                 seen.add(row)
                 self.rows.append((head, row))
@@ -45,8 +45,8 @@ class Alignment:
 
 
 def weights(rows):
-    """Of each row, one divided by the rows that are alike. A residue is five bits in five integers, so that
-    two rows are compared by a few operations on long integers."""
+    """The weight of each row: one divided by the number of similar rows. A residue is encoded as one bit in each
+    of five integers, so that two rows are compared with a few operations on long integers."""
     coded = sorted(((row.count("-"), k, [int(row.translate(plane), 2) for plane in PLANES], int(row.translate(RESIDUES), 2)) for k, row in enumerate(rows)), reverse=True)
     sizes = [len(rows[0]) - gaps for gaps, _, _, _ in coded]
     alike, limit = [1] * len(rows), 0.2 * len(rows[0])

@@ -1,8 +1,8 @@
-"""Searches the site's databases by the steps and with the parameters of colabfold_search (ColabFold 1.6, its
-paper's search), and writes the alignments as A3M. It is used in three ways:
+"""Searches the site's databases with the steps and parameters of colabfold_search (ColabFold 1.6, the search of
+its paper), and writes the alignments as A3M. It is used in three ways:
 
-  search.py check FOLDER FASTA                  as [validate]: settings come in on standard input
-  search.py probe FOLDER                        says what is wrong with the databases
+  search.py check FOLDER FASTA                  as [validate]: reads settings from standard input
+  search.py probe FOLDER                        reports problems with the databases
   search.py search FOLDER FASTA SETTINGS CPUS WORK OUT"""
 import csv
 import json
@@ -23,7 +23,7 @@ RESULT = ["--qid", "0", "--diff", "0", "--max-seq-id", "1.0", "--filter-min-enab
 MSA = ["--msa-format-mode", "6", "--filter-min-enable", "1000", "--diff", "3000", "--qid", "0.0,0.2,0.4,0.6,0.8,1.0", "--qsc", "0", "--max-seq-id", "0.95", "--db-load-mode", "2"]
 PAIR = ["-e", "0.001", "--max-accept", "1000000", "-a", "--db-load-mode", "2"]
 COLUMNS = "query,target,taxid,bits,qstart,qaln,taln"
-FEW = 30  # effective sequences, below which AlphaFold2 gets worse (Jumper et al. 2021, figure 5a)
+FEW = 30  # effective sequences; with fewer, AlphaFold2 gets worse (Jumper et al. 2021, figure 5a)
 
 
 def chains(path):
@@ -32,16 +32,16 @@ def chains(path):
 
 
 def check(settings, databases):
-    """Faults of the settings."""
+    """Errors in the settings."""
     if settings["pair"] == "none":
         return []
     if not databases["main"].pairs:
-        return [{"loc": ["pair"], "msg": f"can't be done on this server: its database {databases['main'].name} does not tell of which species its sequences are", "type": "value"}]
+        return [{"loc": ["pair"], "msg": f"can't be done on this server: its database {databases['main'].name} has no species for its sequences", "type": "value"}]
     return []
 
 
 class Search:
-    """Of the queries in a folder of its own. Databases of results are named as colabfold_search calls them."""
+    """A search with all queries, in a separate folder. Result databases are named as in colabfold_search."""
 
     def __init__(self, settings, databases, cpus, work):
         self.settings, self.databases, self.cpus = settings, databases, cpus
@@ -49,7 +49,7 @@ class Search:
         self.folders = re.compile("|".join(re.escape(f"{path}/") for path in (self.work, databases["main"].folder)))
 
     def mmseqs(self, module, *args, threads=True):
-        """Runs a module of MMseqs2, and says how far the search is."""
+        """Runs a module of MMseqs2 and reports progress."""
         command = ["mmseqs", module, *map(str, args), *(["--threads", self.cpus] if threads else [])]
         self.commands.append(self.folders.sub("", " ".join(map(str, command))))
         share = sum(8 if line.startswith("mmseqs search") else 1 for line in self.commands[:-1])
@@ -58,7 +58,7 @@ class Search:
             sys.exit(f"mmseqs {module} ended with exit status {status}")
 
     def run(self, queries):
-        """Searches all databases that are asked for, and returns the rows of each query, by the role."""
+        """Searches all requested databases and returns the rows of each query, by role."""
         (self.work / "queries.fasta").write_text("".join(f">{number}\n{sequence}\n" for number, sequence in queries.items()))
         roles = [role for role in self.databases if role == "main" or self.settings["env"]]
         self.of = 3 + 13 * len(roles) + 3 * (self.settings["pair"] != "none")
@@ -66,7 +66,7 @@ class Search:
         return {role: self.search(role, self.databases[role], queries) for role in roles}
 
     def search(self, role, db, queries):
-        """Steps of mmseqs_search_monomer. The environmental database is searched with the profiles of the main one."""
+        """The steps of mmseqs_search_monomer. The environmental database is searched with the profiles from the main one."""
         query, profile, strict = self.work / ("qdb" if role == "main" else "prof_res"), self.work / "prof_res", self.settings["filter"]
         at = self.work / role
         at.mkdir()
@@ -90,7 +90,7 @@ class Search:
         return found
 
     def hits_of_species(self, db, at):
-        """Steps of mmseqs_search_pair up to its pairing, by which hits have to be certain."""
+        """The steps of mmseqs_search_pair before pairing, which keep only certain hits."""
         found = at / "res"
         if db.expands:
             self.mmseqs("expandaln", self.work / "qdb", db.sequences, found, db.part("_aln"), at / "all", *EXPAND, "--expand-filter-clusters", "0", "--max-seq-id", "0.95")
@@ -105,15 +105,15 @@ class Search:
 
 
 def row_of(length, start, query, target):
-    """A row of A3M from a pair of aligned pieces."""
+    """An A3M row from a pair of aligned segments."""
     row = "".join(t if q != "-" else t.lower() for q, t in zip(query, target))
     behind = length - (start - 1) - sum(c != "-" for c in query)
     return "-" * (start - 1) + row + "-" * behind
 
 
 def paired(path, queries, complete):
-    """Rows of each query that belong together by their number: the best hits of one species, of all queries
-    or (greedy) of at least two. MMseqs2's own pairaln knows but one of these before release 15."""
+    """Rows of each query, paired by index: the best hits of one species for all queries or (greedy) for at
+    least two. Before release 15, pairaln of MMseqs2 has only one of these modes."""
     best = {}
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -134,8 +134,8 @@ def paired(path, queries, complete):
 
 
 def complex_of(queries, copies, alignments, pairs):
-    """The form in which ColabFold takes the alignments of a complex: its first line has lengths and numbers of the
-    different chains; then come paired rows, with the chains one behind the other, and those of each chain beside gaps."""
+    """ColabFold's format for the alignments of a complex: the first line has the lengths and copy numbers of the
+    distinct chains; then come the paired rows, with chains concatenated, and the rows of each chain padded with gaps."""
     lengths = [len(sequence) for sequence in queries.values()]
     rows = []
     if pairs and len(queries) > 1:
@@ -157,13 +157,13 @@ def warn(text):
 
 
 def names(table):
-    """Of some chains, by number and header."""
+    """Some chains, by number and header."""
     shown = ", ".join(f"{row['chain']} ({row['name'][:40]})" if row["name"] else row["chain"] for row in table[:5])
     return shown + (f" and {len(table) - 5} more" if len(table) > 5 else "")
 
 
 def report(out, settings, databases, all_chains, queries, found, pairs):
-    """Writes alignments, tables and figures, and says what is doubtful."""
+    """Writes alignments, tables and metrics, and warns about doubtful results."""
     table, alignments, numbers = [], {}, {sequence: number for number, sequence in queries.items()}
     (out / "predictors").mkdir()
     for k, (head, sequence) in enumerate(all_chains):
@@ -196,10 +196,10 @@ def report(out, settings, databases, all_chains, queries, found, pairs):
         lines.writerows(table)
     alone = [row for row in table if row["sequences"] == 1]
     if alone:
-        warn(f"No related sequence was found for {names(alone)}: the alignment is the chain alone.")
+        warn(f"No related sequences were found for {names(alone)}: the alignment contains only the chain itself.")
     few = [row for row in table if row["sequences"] > 1 and row["effective"] < FEW]
     if few:
-        warn(f"Fewer than {FEW} effective sequences: {names(few)}. Structures that are predicted from so shallow an alignment are often wrong.")
+        warn(f"Fewer than {FEW} effective sequences: {names(few)}. Structures predicted from such a shallow alignment are often wrong.")
     if pairs and not table[0]["pairs"]:
         warn("No species has a sequence for " + ("all chains" if settings["pair"] == "complete" else "two chains") + ": no rows are paired.")
     related = [row["coverage"] for row in table if row["sequences"] > 1]
@@ -212,7 +212,7 @@ def report(out, settings, databases, all_chains, queries, found, pairs):
 
 
 def main(mode, folder, fasta=None, settings=None, cpus=None, work=None, out=None):
-    if mode == "check" and not pathlib.Path(folder).is_dir():  # the nodes of a cluster alone have it, and the job will look
+    if mode == "check" and not pathlib.Path(folder).is_dir():  # only the cluster nodes have it, and the job will check
         print("[]")
         return
     try:
@@ -228,7 +228,7 @@ def main(mode, folder, fasta=None, settings=None, cpus=None, work=None, out=None
     with sys.stdin if mode == "check" else open(settings, encoding="utf-8") as source:
         settings = json.load(source)
     if len(all_chains) < 2:
-        settings["pair"] = "none"  # a chain alone pairs with nothing
+        settings["pair"] = "none"  # a single chain has no partner to pair with
     faults = check(settings, databases)
     if mode == "check":
         print(json.dumps(faults))

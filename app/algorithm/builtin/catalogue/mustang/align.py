@@ -26,7 +26,7 @@ for line in (out / "aligned.afasta").read_text(errors="replace").splitlines():
 columns = list(zip(*sequences.values()))
 core = [column for column in columns if "-" not in column]
 if not core:
-    sys.exit("molrun: No residue of the structures lies in the same place in all of them: their folds have nothing in common.")
+    sys.exit("molrun: No residue position is common to all structures: their folds have nothing in common.")
 
 matrix = []
 for line in (out / "aligned.rms_rot").read_text(errors="replace").splitlines():

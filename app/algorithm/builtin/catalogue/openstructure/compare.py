@@ -1,4 +1,4 @@
-"""Compares a model with a reference by OpenStructure: scores.csv, residues.csv and metrics.json.
+"""Compares a model with a reference using OpenStructure: scores.csv, residues.csv and metrics.json.
 
   compare.py MODEL REFERENCE OUT SETTINGS"""
 import csv
@@ -11,8 +11,8 @@ model, reference, out, settings = sys.argv[1:]
 out, settings = pathlib.Path(out), json.loads(pathlib.Path(settings).read_text(encoding="utf-8"))
 LIBRARY = "/var/cache/openstructure/compounds.chemlib"
 PROPERTIES = "/usr/share/openstructure/stereo_chemical_props.txt"
-SHORT = 20  # residues; OpenStructure leaves shorter chains out
-ALIKE, RELATED = 0.9, 0.5  # shares of equal residues
+SHORT = 20  # residues; OpenStructure skips shorter chains
+ALIKE, RELATED = 0.9, 0.5  # fractions of identical residues
 
 
 def refuse(sentence):
@@ -24,7 +24,7 @@ def warn(sentence):
 
 
 def chains(path):
-    """How many alpha carbons each chain has."""
+    """The number of alpha carbons in each chain."""
     found = {}
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -36,10 +36,10 @@ def chains(path):
 def counted(found, what):
     kept = {chain: n for chain, n in found.items() if n >= SHORT}
     if not kept:
-        refuse(f"The {what} has no chain of {SHORT} residues or more, which OpenStructure needs.")
+        refuse(f"The {what} has no chain with at least {SHORT} residues, which OpenStructure needs.")
     left_out = sorted(set(found) - set(kept))
     if left_out:
-        warn(f"OpenStructure leaves out chains shorter than {SHORT} residues: {', '.join(left_out)} of the {what}.")
+        warn(f"OpenStructure skips chains shorter than {SHORT} residues: {', '.join(left_out)} of the {what}.")
     return kept
 
 
@@ -54,7 +54,7 @@ if settings.get("mapping"):
     pairs = [word.split(":") for word in settings["mapping"].split()]
     for theirs_of, ours_of in pairs:
         if theirs_of not in theirs or ours_of not in ours:
-            refuse(f"The pair {theirs_of}:{ours_of} names no two chains: the reference has {', '.join(theirs)}, the model {', '.join(ours)}.")
+            refuse(f"The pair {theirs_of}:{ours_of} names a chain that does not exist: the reference has {', '.join(theirs)}, the model {', '.join(ours)}.")
     command += ["--chain-mapping", *map(":".join, pairs)]
 done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
 print(done.stdout[-20_000:])
@@ -64,7 +64,7 @@ if done.returncode or not pathlib.Path("scores.json").exists():
 result = json.loads(pathlib.Path("scores.json").read_text(encoding="utf-8"))["result"]
 scores = next(iter(next(iter(result.values()), {}).values()), None)
 if scores is None:
-    refuse("OpenStructure found no chains that belong together: the model is of another protein, or has other chains. Name the pairs of chains.")
+    refuse("OpenStructure found no matching chains: the model is of another protein, or has other chains. Specify the chain mapping.")
 
 mapping = scores["info"]["mapping"]["chain_mapping"]
 equal, aligned = {}, {}
@@ -74,19 +74,19 @@ for text in scores["info"]["mapping"]["alignments"]:
     chain = head.split(":")[-1]
     aligned[chain], equal[chain] = len(pairs), sum(a == b for a, b in pairs)
 if not sum(aligned.values()):
-    refuse("No residue of the model belongs to one of the reference. Compare them by sequence, not by number, or with the type tm-align.")
+    refuse("No residue of the model matches one of the reference. Align by sequence, not by residue number, or use the type tm-align.")
 identity = sum(equal.values()) / sum(aligned.values())
 coverage = sum(aligned.values()) / sum(theirs.values())
 smaller = min(sum(ours.values()), sum(theirs.values()))
 if sum(equal.values()) < RELATED * smaller:
-    refuse(f"Only {sum(equal.values())} of {smaller} residues are the same: the model is of another protein, or its numbers differ. lDDT compares models of one protein; use tm-align for others.")
+    refuse(f"Only {sum(equal.values())} of {smaller} residues are the same: the model is of another protein, or its numbering differs. lDDT compares models of the same protein; otherwise use tm-align.")
 if identity < ALIKE:
-    warn(f"Only {identity:.0%} of the aligned residues are the same in model and reference; only atoms that both have are compared.")
+    warn(f"Only {identity:.0%} of the aligned residues are the same in model and reference; only atoms present in both are compared.")
 if coverage < 0.8:
-    warn(f"The model has {coverage:.0%} of the reference's residues; those that are missing count as wrong.")
+    warn(f"The model has {coverage:.0%} of the reference's residues; missing residues count as wrong.")
 alone = sorted(set(theirs) - set(mapping)) + sorted(set(ours) - set(mapping.values()))
 if alone:
-    warn(f"Chains without a counterpart: {', '.join(alone)}. Those of the reference lower lDDT, and RMSD is of the others alone.")
+    warn(f"Chains without a counterpart: {', '.join(alone)}. Those in the reference lower lDDT; RMSD covers only the other chains.")
 
 lddt = scores["lddt"]
 rows, residues = [], []
@@ -107,5 +107,5 @@ if scores["qs_rmsd"]["status"] == "SUCCESS":
 if scores["qs_score"]["status"] == "SUCCESS":
     metrics["qs_score"], metrics["qs_best"] = round(scores["qs_score"]["global_score"], 4), round(scores["qs_score"]["best_score"], 4)
 elif len(theirs) > 1:
-    warn(f"There is no QS-score: {scores['qs_score']['error']}.")
+    warn(f"No QS-score: {scores['qs_score']['error']}.")
 (out / "metrics.json").write_text(json.dumps(metrics))

@@ -2,8 +2,8 @@
 
   fix.py ORIGINAL READ OUT SETTINGS [SEQUENCES]
 
-READ is ORIGINAL as a plain PDB file. The sequences, which tell what is missing in gaps, are those of
-SEQUENCES, whose records have the letters of chains, or of ORIGINAL (SEQRES, _pdbx_poly_seq_scheme)."""
+READ is ORIGINAL as a plain PDB file. The sequences needed to fill gaps come from SEQUENCES, whose
+records are named by chain letter, or from ORIGINAL (SEQRES, _pdbx_poly_seq_scheme)."""
 import csv
 import gzip
 import io
@@ -23,7 +23,7 @@ original, read, out, settings, *given = sys.argv[1:]
 out, settings = pathlib.Path(out), json.loads(pathlib.Path(settings).read_text(encoding="utf-8"))
 THREE = dict(zip("ANCEHLMPTYRDQGIKFSWV", proteinResidues))
 MIRRORED = {name for name in substitutions if name.startswith("D")} - {"DHA", "DNP"}
-CLOSED = 2.0  # Å between C and N of neighbours, at most
+CLOSED = 2.0  # Å, maximum distance between C and N of bonded neighbors
 
 
 def refuse(sentence):
@@ -31,7 +31,7 @@ def refuse(sentence):
 
 
 def sequences_of_file():
-    """Names of residues by chain, as the file tells them."""
+    """Residue names by chain, as given in the file."""
     with open(original, "rb") as file:
         raw = file.read()
     text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
@@ -47,7 +47,7 @@ def sequences_of_file():
     chain, name, number = (scheme.getAttributeIndex(column) for column in ("pdb_strand_id", "mon_id", "seq_id"))
     seen = set()
     for row in scheme.getRowList():
-        if -1 not in (chain, name, number) and (row[chain], row[number]) not in seen:  # one of alternatives at a place
+        if -1 not in (chain, name, number) and (row[chain], row[number]) not in seen:  # one of several alternatives
             seen.add((row[chain], row[number]))
             chains.setdefault(row[chain], []).append(row[name])
     return chains
@@ -64,7 +64,7 @@ def sequences_given(path):
     there = sorted({c.id for c in fixer.topology.chains()})
     for name in chains:
         if name not in there:
-            refuse(f"The sequence {name!r} is of no chain: name each record by the letter of its chain. The chains are {', '.join(there)}.")
+            refuse(f"The sequence {name!r} matches no chain: name each record by its chain letter. The chains are {', '.join(there)}.")
     return chains
 
 
@@ -73,7 +73,7 @@ def title(residue):
 
 
 def place(residue, name):
-    """Where an atom of a residue is, in Å; None if there is none."""
+    """The position of an atom of a residue in Å, or None."""
     return next((fixer.positions[a.index].value_in_unit(unit.angstrom) for a in residue.atoms() if a.name == name), None)
 
 
@@ -83,7 +83,7 @@ def broken(before, after):
 
 
 def breaks():
-    """The pairs of neighbours in a chain that are not bound to each other."""
+    """The pairs of neighbors in a chain that are not bonded."""
     for chain in fixer.topology.chains():
         residues = [r for r in chain.residues() if place(r, "CA") is not None]
         yield from (pair for pair in zip(residues, residues[1:]) if broken(*pair))
@@ -107,11 +107,11 @@ rows += [[*name, "replaced", f"by {standard}"] for name, standard in replaced]
 fixer.replaceNonstandardResidues()
 mirrored = [" ".join(name) for name, _ in replaced if name[2] in MIRRORED]
 if mirrored:
-    warn(f"D-amino acids got the names of L-amino acids and keep their handedness: {some(mirrored)}.")
+    warn(f"D-amino acids were renamed as L-amino acids but keep their handedness: {some(mirrored)}.")
 
 unknown = [title(r) for r in fixer.topology.residues() if r.name not in fixer.templates and {"N", "CA", "C"} <= {a.name for a in r.atoms()}]
 if unknown and settings["keep"] != "all":
-    refuse(f"PDBFixer does not know these residues of chains: {some(map(' '.join, unknown))}. Replace them by standard amino acids, or keep all ligands.")
+    refuse(f"PDBFixer does not know these chain residues: {some(map(' '.join, unknown))}. Replace them with standard amino acids, or keep all ligands.")
 if settings["keep"] != "all":
     before = {tuple(title(r)) for r in fixer.topology.residues()}
     fixer.removeHeterogens(keepWater=settings["keep"] == "water")
@@ -136,14 +136,14 @@ for index, chain in polymers.items():
 for key in [key for key in fixer.missingResidues if key[0] not in polymers]:
     del fixer.missingResidues[key]
 if unmatched and given:
-    refuse(f"The sequence of chain {some(unmatched)} does not fit its residues and their numbers: it must be the whole sequence, with the same residues at the same distances.")
+    refuse(f"The sequence of chain {some(unmatched)} does not match its residues and numbering: give the whole sequence, with the same residues at the same spacing.")
 if unmatched:
-    warn(f"No residues were built in chain {some(unmatched)}, whose numbers do not fit the sequence in the file: give the sequence as a file, and check the numbers.")
+    warn(f"No residues were built in chain {some(unmatched)}, whose numbering does not match the sequence in the file: give the sequence as a file, and check the numbering.")
 if long:
     warn(f"Gaps longer than {settings['longest']} residues were not built: {some(long)}.")
 strange = sorted({name for names in fixer.missingResidues.values() for name in names if name not in fixer.templates})
 if strange:
-    refuse(f"Residues that are missing are of kinds that can't be built: {some(strange)}. Give a sequence with standard amino acids.")
+    refuse(f"Missing residues are of types that can't be built: {some(strange)}. Give a sequence with standard amino acids.")
 built = sum(map(len, fixer.missingResidues.values()))
 
 fixer.findMissingAtoms()
@@ -165,9 +165,9 @@ gaps = [" to ".join(" ".join(title(r)) for r in pair) for pair in apart if not s
 if torn:
     warn(f"The built residues do not close the chain at {some(torn)}: the gap may be too wide for its residues. Model the loop with another program.")
 if new:
-    warn(f"{built} missing residues were built. Their places are a guess without clashes, not a prediction: relax them, or model them with another program.")
+    warn(f"{built} missing residues were built. Their positions are a clash-free guess, not a prediction: relax them, or model them with another program.")
 if gaps:
-    warn(f"The chain is still broken at {some(gaps)}. To build what is missing there, give the sequence of the chain, and let gaps of that length be built.")
+    warn(f"The chain is still broken at {some(gaps)}. To build the missing residues, give the sequence of the chain and allow gaps of that length.")
 
 print("molrun:progress 0.7 adding hydrogens", flush=True)
 hydrogens = 0
@@ -177,7 +177,7 @@ if settings["hydrogens"]:
     hydrogens = fixer.topology.getNumAtoms() - before
     bare = sorted({r.name for r in fixer.topology.residues() if not any(a.element is not None and a.element.symbol == "H" for a in r.atoms()) and len(list(r.atoms())) > 1})
     if bare:
-        warn(f"PDBFixer knows no hydrogens of these residues: {some(bare)}.")
+        warn(f"PDBFixer has no hydrogen definitions for these residues: {some(bare)}.")
 with open(out / "fixed.pdb", "w", encoding="utf-8") as target:
     app.PDBFile.writeFile(fixer.topology, fixer.positions, target, keepIds=True)
 with open(out / "changes.csv", "w", newline="", encoding="utf-8") as target:

@@ -1,4 +1,4 @@
-"""Runs PLIP on a complex, or on a receptor with each pose of a file of ligands, and makes tables of its reports:
+"""Runs PLIP on a complex, or on a receptor with each pose of a file of ligands, and tabulates its reports:
 interactions.csv, sites.csv, complex.pdb, report.txt and metrics.json.
 
   interactions.py RECEPTOR OUT SETTINGS [POSES]"""
@@ -14,12 +14,12 @@ from poses import check_places, refuse, split
 
 receptor, out, settings, *given = sys.argv[1:]
 out, settings = pathlib.Path(out), json.loads(pathlib.Path(settings).read_text(encoding="utf-8"))
-NEAR = 7.5  # Å, as far as PLIP takes residues to be a binding site
+NEAR = 7.5  # Å, within which PLIP counts residues as the binding site
 TITLES = {
     "hydrophobic_interaction": "hydrophobic", "hydrogen_bond": "hydrogen bond", "water_bridge": "water bridge", "salt_bridge": "salt bridge",
     "pi_stack": "pi stacking", "pi_cation_interaction": "pi-cation", "halogen_bond": "halogen bond", "metal_complex": "metal",
 }
-DISTANCES = ("dist", "dist_d-a", "centdist", "dist_d-w")  # of which each type has one
+DISTANCES = ("dist", "dist_d-a", "centdist", "dist_d-w")  # each type has one of these
 ANGLES = ("don_angle", "angle")
 
 
@@ -36,18 +36,18 @@ def place(line):
 
 
 def blocks():
-    """The atoms of each pose as lines of a PDB file."""
+    """The atoms of each pose as PDB lines."""
     for file in split(given[0]):
         done = subprocess.run(["obabel", str(file), "-opdb"], capture_output=True, text=True, errors="replace", check=False)
         yield [line for line in done.stdout.splitlines() if is_atom(line)]
 
 
 def complex_of(lines, number):
-    """The receptor with a pose as the ligand LIG of a chain that is free."""
+    """The receptor with a pose as ligand LIG in an unused chain."""
     places = [place(line) for line in lines]
     check_places(number, places)
     if not any(math.dist(p, q) < NEAR for p in places for q in atoms):
-        refuse(f"No atom of pose {number} lies within {NEAR} Å of the receptor: give the receptor that it was docked into, in the same coordinates.")
+        refuse(f"No atom of pose {number} lies within {NEAR} Å of the receptor: provide the receptor that it was docked into, in the same coordinates.")
     chain = next(letter for letter in "ZYXWVUTSRQPONMLKJIHGFEDCBA" if letter not in chains)
     serial, rows = len(base), []
     for k, line in enumerate(lines, 1):
@@ -88,12 +88,12 @@ peptides, ligand = settings.get("peptides", ""), settings.get("ligand", "")
 chains = {line[21] for line in base if is_atom(line)}
 atoms = [place(line) for line in base if is_atom(line)]
 if given and peptides:
-    refuse("Give poses or chains that count as the ligand, not both.")
+    refuse("Give poses or chains treated as ligand, not both.")
 for chain in peptides.split():
     if chain not in chains:
         refuse(f"There is no chain {chain}; the chains are {', '.join(sorted(chains))}.")
     if chains == set(peptides.split()):
-        refuse("All chains count as the ligand: leave one as the receptor.")
+        refuse("All chains are treated as ligand: leave one as the receptor.")
 
 rows, sites, counts, residues = [], [], dict.fromkeys(TITLES.values(), 0), set()
 texts = [complex_of(lines, k) for k, lines in enumerate(blocks(), 1)] if given else ["".join(base) + "END\n"]
@@ -111,7 +111,7 @@ for number, text in enumerate(texts, 1):
             if element.tag not in TITLES:
                 continue
             partner = [element.findtext(key, "") for key in ("restype", "reschain", "resnr")]
-            # Hydrogens are added by PLIP, so that of an OH as a donor its place is a guess.
+            # PLIP adds hydrogens, so the position of the hydrogen of a donor OH is a guess.
             donor = {"True": "receptor", "False": "ligand"}.get(element.findtext("protisdon", ""), "")
             detail = element.findtext("type") or element.findtext("lig_group") or element.findtext("metal_type") or (donor and f"donor: {donor}")
             mine.append([number, name, TITLES[element.tag], *partner, value(element, DISTANCES), value(element, ANGLES), element.findtext("sidechain", ""), detail or ""])
@@ -125,11 +125,11 @@ for number, text in enumerate(texts, 1):
         sites.append([number, name, site.findtext("identifiers/ligtype"), len(mine), *(sum(row[2] == kind for row in mine) for kind in counts)])
 if not sites:
     if ligand and not given:
-        refuse(f"PLIP found no ligand {settings['ligand']}. Left out, all ligands are analysed.")
-    refuse("PLIP found no ligand: give a structure with one, poses of a docking, or the chains that count as the ligand. Water and modified amino acids are none.")
+        refuse(f"PLIP found no ligand {settings['ligand']}. Leave the name empty to analyze all ligands.")
+    refuse("PLIP found no ligand: give a structure with one, docked poses, or the chains to treat as ligand. Water and modified amino acids do not count.")
 none = [row[1] if not given else f"pose {row[0]}" for row in sites if not row[3]]
 if none:
-    warn(f"No interactions were found of {', '.join(none[:8])}{f' and {len(none) - 8} more' if len(none) > 8 else ''}.")
+    warn(f"No interactions were found for {', '.join(none[:8])}{f' and {len(none) - 8} more' if len(none) > 8 else ''}.")
 with open(out / "interactions.csv", "w", newline="", encoding="utf-8") as target:
     csv.writer(target).writerows([["pose", "ligand", "type", "residue", "chain", "number", "distance_A", "angle_deg", "sidechain", "detail"], *rows])
 with open(out / "sites.csv", "w", newline="", encoding="utf-8") as target:

@@ -1,7 +1,7 @@
-"""Compares a structure with what PDB2PQR has made of it.
+"""Compares a structure with the output of PDB2PQR.
 
 Writes prepared.pdb and prepared.pqr with the residues that got charges, report.txt,
-states.csv and metrics.json; fails when amino acids got none."""
+states.csv and metrics.json; fails if amino acids got none."""
 import csv
 import json
 import pathlib
@@ -12,12 +12,12 @@ from gaps import warn
 
 before_file, after_file, pqr_file, out = map(pathlib.Path, sys.argv[1:])
 WATER = {"HOH", "WAT", "DOD", "H2O", "SOL", "TP3", "TIP"}
-# What force fields call states of standard residues.
+# Force-field names for states of standard residues.
 STANDARD = {"HID": "HIS", "HIE": "HIS", "HIP": "HIS", "HSD": "HIS", "HSE": "HIS", "HSP": "HIS", "CYX": "CYS", "CYM": "CYS", "ASH": "ASP", "GLH": "GLU", "LYN": "LYS", "TYM": "TYR"}
 
 
 def read(path):
-    """Names of atoms by residue: (chain, number with insertion code), in the order of the file."""
+    """Atom names by residue (chain, number with insertion code), in file order."""
     residues = {}
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         if line.startswith(("ATOM", "HETATM")):
@@ -41,7 +41,7 @@ def title(key):
     return f"{before[key]['name']} {key[1]} of chain {key[0] or '(no name)'}"
 
 
-warn(before_file, "the residues that are missing there are not built, and the ends are not charged.")
+warn(before_file, "the missing residues are not built, and the chain ends there are not charged.")
 
 lost = [key for key in before if key not in after]
 water = [key for key in lost if before[key]["name"] in WATER]
@@ -76,11 +76,11 @@ with open(out / "states.csv", "w", newline="", encoding="utf-8") as f:
         }[name]
         table.writerow([key[0], key[1], name, state, round(charges.get(key, 0), 2)])
 
-lines = [f"{len(after)} residues with {sum(len(r['atoms']) for r in after.values())} atoms, hydrogens among them."]
+lines = [f"{len(after)} residues with {sum(len(r['atoms']) for r in after.values())} atoms, including hydrogens."]
 lines += [f"Added to {title(key)}: {', '.join(atoms)}." for key, atoms in added.items()] or ["No heavy atom was missing."]
 lines += [f"Left out: {title(key)}." for key in ligands]
 if water:
-    lines.append(f"Left out: {len(water)} molecules of water.")
+    lines.append(f"Left out: {len(water)} water molecules.")
 (out / "report.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 (out / "metrics.json").write_text(json.dumps({
     "atoms": sum(len(r["atoms"]) for r in after.values()), "residues": sum(r["name"] not in WATER for r in after.values()),

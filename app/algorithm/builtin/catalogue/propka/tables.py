@@ -1,8 +1,8 @@
-"""Makes tables and figures of a report of PROPKA and the structure that it read: pka.csv,
-charge.csv, stability.csv and metrics.json.
+"""Tabulates a report of PROPKA and the structure that it read: pka.csv, charge.csv,
+stability.csv and metrics.json.
 
-PROPKA takes residues whose side chains break off, as they do in many crystal structures, and
-warns of them. Those without all atoms of the charged group get no pKa, and a note in the table."""
+PROPKA accepts residues with truncated side chains, which many crystal structures have, and only
+warns. Residues that lack atoms of the charged group get a note in the table instead of a pKa."""
 import csv
 import json
 import pathlib
@@ -20,7 +20,7 @@ lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def after(title):
-    """The lines behind a title, up to the first that is no data."""
+    """The data lines after a title."""
     start = next((k for k, line in enumerate(lines) if title in line), None)
     return [] if start is None else lines[start + 1:]
 
@@ -39,9 +39,9 @@ for line in structure.read_text(encoding="utf-8", errors="replace").splitlines()
 missing = {residue: [atom for atom in CHARGED[residue[0]] if atom not in atoms] for residue, atoms in residues.items()}
 missing = {residue: atoms for residue, atoms in missing.items() if atoms}
 if len(missing) > len(residues) / 2:
-    sys.exit(f"molrun: {len(missing)} of {len(residues)} residues that can be charged lack atoms of their side chains.")
+    sys.exit(f"molrun: {len(missing)} of {len(residues)} ionizable residues lack side-chain atoms.")
 
-warn(structure, "the pKa values near it mean little, and the charge lacks the residues that are missing there.")
+warn(structure, "pKa values near it mean little, and the charge lacks the missing residues.")
 
 buried = {}
 for line in lines:
@@ -82,7 +82,7 @@ write("stability.csv", ["pH", "folding_kcal_mol"], stability)
 
 
 def inside(figures):
-    """Those that are not an end of the pH values that PROPKA looks through, which means that there is none."""
+    """The values that are not an end of PROPKA's pH range, which means that none was found."""
     return {name: value for name, value in figures.items() if 0.005 < value < 13.995}
 
 
@@ -91,7 +91,7 @@ found = re.search(r"The pI is\s+(\S+) \(folded\) and\s+(\S+) \(unfolded\)", "\n"
 if found:
     metrics |= inside({"pI": float(found[1]), "pI_unfolded": float(found[2])})
     if "pI" not in metrics:
-        print("molrun:warning There is no isoelectric point between pH 0 and 14: the groups that were found are all acids or all bases.", flush=True)
+        print("molrun:warning There is no isoelectric point between pH 0 and 14: all ionizable groups are acids, or all are bases.", flush=True)
 found = re.search(r"The pH of optimum stability is\s+(\S+)", "\n".join(lines))
 if found:
     metrics |= inside({"optimum_pH": float(found[1])})

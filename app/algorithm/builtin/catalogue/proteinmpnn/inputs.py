@@ -1,6 +1,6 @@
-"""Checks which residues ProteinMPNN can design, and writes what it reads beside the structure:
-fixed.jsonl, tied.jsonl, bias.jsonl and, to be scored, candidates.fasta. It counts the residues of a
-chain from 1, with one for each number that the structure leaves out."""
+"""Checks which residues ProteinMPNN can design, and writes its input besides the structure:
+fixed.jsonl, tied.jsonl, bias.jsonl and, for scoring, candidates.fasta. ProteinMPNN counts the
+residues of a chain from 1, including one for each number missing from the structure."""
 import json
 import pathlib
 import sys
@@ -17,25 +17,25 @@ def stop(text):
     sys.exit("molrun: " + text)
 
 
-chains = {}  # of each chain the residues by number and insertion code: name, atoms
+chains = {}  # by chain, then by number and insertion code: residue name and atoms
 with open(structure, encoding="utf-8") as lines:
     for line in lines:
         if line.startswith("ATOM"):
             _, atoms = chains.setdefault(line[21], {}).setdefault((int(line[22:26]), line[26].strip()), (line[17:20], set()))
             atoms.add(line[12:16].strip())
 if " " in chains:
-    stop("A chain of the structure has no letter; give it one.")
+    stop("A chain of the structure has no letter: assign one.")
 given = (settings.get("chains") or " ".join(chains)).split()
 for chain in given:
     if chain not in chains:
         stop(f"The structure has no chain {chain}: its chains are {', '.join(chains)}.")
     if given.count(chain) > 1:
-        stop(f"The chain {chain} is named twice.")
+        stop(f"Chain {chain} is named twice.")
 designed = sorted(given)
 
 
 def places(chain):
-    """The residues of a chain as ProteinMPNN counts them, None where a number is left out."""
+    """The residues of a chain as ProteinMPNN counts them, None for a missing number."""
     numbers = sorted(chains[chain])
     by = {}
     for number, code in numbers:
@@ -58,27 +58,27 @@ if settings.get("redesign"):
 cut = {(chain, place) for chain, place in everything if not BACKBONE <= chains[chain][place][1]}
 label = lambda places: ", ".join(f"{chain}{number}{code}" for chain, (number, code) in sorted(places))
 if cut == everything and BACKBONE != {"CA"} and all("CA" in chains[chain][place][1] for chain, place in everything):
-    stop("The structure has alpha carbons alone: choose the model ca.")
+    stop("The structure has only alpha carbons: choose the model ca.")
 if settings.get("tied"):
     if len(designed) < 2:
-        stop("Equal chains need two chains to design or more.")
+        stop("Identical chains need at least two chains to design.")
     for chain in designed[1:]:
         if order[chain] != order[designed[0]]:
-            stop(f"The chains {designed[0]} and {chain} do not have the same residue numbers, so that they can't get the same sequence.")
+            stop(f"Chains {designed[0]} and {chain} do not have the same residue numbers, so they can't get the same sequence.")
     if cut:
-        stop(f"Equal chains need whole backbones, which these residues lack: {label(cut)}.")
+        stop(f"Identical chains need complete backbones, which these residues lack: {label(cut)}.")
     places_fixed = {place for chain, place in fixed}
     for place in sorted(places_fixed):
         if len({chains[chain][place][0] for chain in designed}) > 1:
             stop(f"The chains do not have the same residue at {place[0]}{place[1]}, which is to be kept.")
     fixed = {(chain, place) for chain in designed for place in places_fixed}
 if everything <= fixed | cut:
-    stop("No residue is left to design: " + ("each is kept, or lacks atoms of its backbone." if fixed else "each lacks atoms of its backbone."))
+    stop("No residue is left to design: " + ("each is kept or lacks backbone atoms." if fixed else "each lacks backbone atoms."))
 if cut - fixed:
-    print(f"These residues lack atoms of the backbone and are kept as they are: {label(cut - fixed)}.")
+    print(f"These residues lack backbone atoms and are kept unchanged: {label(cut - fixed)}.")
 gaps = sum(place is None for chain in designed for place in order[chain])
 if gaps:
-    print(f"{gaps} residues that the structure leaves out are an X in the sequences.")
+    print(f"{gaps} residues missing from the structure appear as X in the sequences.")
 
 
 def write(name, value):
@@ -98,10 +98,10 @@ if candidates:
             letters = sequence.upper().rstrip("*")
             strange = sorted(set(letters) - set("ACDEFGHIKLMNPQRSTVWYX"))
             if strange:
-                stop(f"The sequence {name or k} has {strange[0]}, which ProteinMPNN does not know.")
-            if len(letters) == len(slots) - gaps:  # without the residues that the structure leaves out
+                stop(f"Sequence {name or k} contains {strange[0]}, which ProteinMPNN does not know.")
+            if len(letters) == len(slots) - gaps:  # without the residues missing from the structure
                 rest = iter(letters)
                 letters = "".join("X" if place is None else next(rest) for place in slots)
             if len(letters) != len(slots):
-                stop(f"The sequence {name or k} has {len(letters)} residues, and the chains {' '.join(designed)} have {len(slots) - gaps}.")
+                stop(f"Sequence {name or k} has {len(letters)} residues, but the chains {' '.join(designed)} have {len(slots) - gaps}.")
             out.write(f">{name}\n{letters}\n")

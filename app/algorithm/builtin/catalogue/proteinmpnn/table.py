@@ -1,5 +1,5 @@
-"""Makes tables of what ProteinMPNN wrote: of designs, whose headers hold their scores, designs.csv and
-designs.fasta; of scored sequences, scores.csv; and metrics.json."""
+"""Tabulates the output of ProteinMPNN: designs.csv and designs.fasta for designs, whose headers hold
+the scores; scores.csv for scored sequences; and metrics.json."""
 import csv
 import json
 import math
@@ -12,7 +12,7 @@ source, out, candidates = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), 
 
 def write(name, rows, figures):
     if not all(math.isfinite(row[1]) for row in rows[1:]):
-        sys.exit("molrun: ProteinMPNN has no score for these residues.")
+        sys.exit("molrun: ProteinMPNN reported no score for these residues.")
     with open(out / name, "w", newline="", encoding="utf-8") as f:
         csv.writer(f).writerows(rows)
     (out / "metrics.json").write_text(json.dumps(figures))
@@ -27,7 +27,7 @@ def designs():
         value = dict(re.findall(r"(\w+)=([^,\s]+)", head))
         rows.append([int(value["sample"]), float(value["score"]), float(value["global_score"]), float(value["seq_recovery"]), sequence.strip()])
     if not rows:
-        sys.exit("molrun: ProteinMPNN has proposed no sequence.")
+        sys.exit("molrun: ProteinMPNN proposed no sequence.")
     rows.sort(key=lambda row: row[1])
     with open(out / "designs.fasta", "w", encoding="utf-8") as f:
         for sample, score, _, _, sequence in rows:
@@ -47,7 +47,7 @@ def scores():
     said = r"^Score for \S+ from (?:PDB|FASTA), mean: (\S+), std: (\S+), sample size: (\d+),\s+global score, mean: ([^,\s]+)"
     rows = [[float(mean), float(deviation), float(whole), int(samples)] for mean, deviation, samples, whole in re.findall(said, source.read_text(encoding="utf-8"), re.MULTILINE)]
     if len(rows) != len(names):
-        sys.exit(f"molrun: ProteinMPNN has scored {len(rows)} of {len(names)} sequences.")
+        sys.exit(f"molrun: ProteinMPNN scored only {len(rows)} of {len(names)} sequences.")
     rows = [[name, *row] for name, row in zip(names, rows)]
     best = min(rows[1:] or rows, key=lambda row: row[1])
     write("scores.csv", [["name", "score", "deviation", "global_score", "samples"], *sorted(rows, key=lambda row: row[1])],

@@ -1,5 +1,5 @@
 """Writes the input of Psi4 for a molecule in an XYZ file. Every word in it is checked
-against what Psi4 knows, since Psi4 runs its input as Python."""
+against known values, since Psi4 runs its input as Python."""
 import json
 import pathlib
 import re
@@ -12,16 +12,16 @@ atoms = []
 for line in lines[2:2 + int(lines[0])]:
     words = line.split()
     if len(words) < 4 or not re.fullmatch(r"[A-Z][a-z]?", words[0]):
-        sys.exit("molrun: The molecule has an atom of no element: " + line.strip()[:40])
+        sys.exit("molrun: The molecule has an atom that is not an element: " + line.strip()[:40])
     atoms.append((words[0], *(float(word) for word in words[1:4])))
 if not atoms:
     sys.exit("molrun: The molecule has no atoms.")
 if len(atoms) > 1 and not any(any(a[1:]) for a in atoms):
-    sys.exit("molrun: The molecule has no coordinates: the type conformers makes them.")
+    sys.exit("molrun: The molecule has no coordinates: generate them with the type conformers.")
 method, basis = o["method"], o["basis"]
 for word in (method, basis, o["task"]):
     if not re.fullmatch(r"[a-z0-9*+()-]+", word):
-        sys.exit("molrun: The method, basis or task is none.")
+        sys.exit("molrun: The method, basis or task is unknown.")
 body = "\n".join(f"{a[0]} {a[1]:.8f} {a[2]:.8f} {a[3]:.8f}" for a in atoms)
 call = {"energy": "energy", "optimize": "optimize", "vibrations": "frequency"}[o["task"]]
 reference = ("uhf" if o["multiplicity"] > 1 else "rhf") if method in ("hf", "mp2", "ccsd", "ccsd(t)") else ("uks" if o["multiplicity"] > 1 else "rks")

@@ -1,5 +1,5 @@
-"""Lists the backbones of RFdiffusion: designs.csv and metrics.json. Residues that it has built have a
-B factor of 0, those of the structure 1; length and radius are those of the chains with built residues."""
+"""Lists the backbones of RFdiffusion: designs.csv and metrics.json. Built residues have a B factor
+of 0, residues of the structure 1; length and radius refer to the chains with built residues."""
 import csv
 import json
 import pathlib
@@ -15,7 +15,7 @@ for file in sorted(out.glob("design_*.pdb"), key=lambda f: int(re.findall(r"\d+"
             chains.setdefault(line[21], []).append(([float(line[k:k + 8]) for k in (30, 38, 46)], float(line[60:66]) == 0))
     places = [place for chain in chains.values() if any(built for _, built in chain) for place, _ in chain]
     if not places:
-        sys.exit(f"molrun: In the design {file.name}, nothing was built.")
+        sys.exit(f"molrun: Nothing was built in the design {file.name}.")
     centre = [sum(p[k] for p in places) / len(places) for k in range(3)]
     rg = (sum((p[k] - centre[k]) ** 2 for p in places for k in range(3)) / len(places)) ** 0.5
     built = sum(built for chain in chains.values() for _, built in chain)

@@ -1,7 +1,7 @@
-"""Runs THESEUS on all structures of a folder when they have the same residues.
+"""Runs THESEUS on all structures of a folder if they have the same residues.
 
-Writes superposed.pdb, variances.csv and theseus.txt. THESEUS ends with status 0 when it
-has failed, so its report is looked at."""
+Writes superposed.pdb, variances.csv and theseus.txt. THESEUS exits with status 0 even when
+it fails, so its report is checked."""
 import csv
 import pathlib
 import re
@@ -17,7 +17,7 @@ def residues(file):
 
 
 def whole(file):
-    """Whether a structure has more than alpha carbons, of which THESEUS would count too many beside one that has no more."""
+    """Whether a structure has more than alpha carbons; THESEUS counts wrongly if it is given both kinds of structures."""
     return any(line.startswith("ATOM") and line[12:16] != " CA " for line in file.read_text().splitlines())
 
 
@@ -27,20 +27,20 @@ for file in files:
     if not these:
         sys.exit(f"molrun: The structure {file.stem} has no alpha carbons.")
     if len(these) != len(first):
-        sys.exit(f"molrun: The structures {files[0].stem} and {file.stem} have {len(first)} and {len(these)} residues: THESEUS superposes the same residues only. Use mustang or tm-align.")
+        sys.exit(f"molrun: The structures {files[0].stem} and {file.stem} have {len(first)} and {len(these)} residues: THESEUS only superposes structures with the same residues. Use mustang or tm-align.")
     if whole(file) != whole(files[0]):
-        sys.exit(f"molrun: Of the structures {files[0].stem} and {file.stem} one has alpha carbons alone, which THESEUS can't superpose on whole residues.")
+        sys.exit(f"molrun: Either {files[0].stem} or {file.stem} has only alpha carbons; THESEUS can't superpose these on complete residues.")
     different = [(a, b) for a, b in zip(first, these) if a[1] != b[1]]
     if different:
         (number, name), (other, letters) = different[0]
-        sys.exit(f"molrun: The structures {files[0].stem} and {file.stem} differ in sequence, first in {name} {number} and {letters} {other}. Use mustang or tm-align.")
+        sys.exit(f"molrun: The structures {files[0].stem} and {file.stem} differ in sequence, first at {name} {number} and {letters} {other}. Use mustang or tm-align.")
 done = subprocess.run(["theseus", "-r", str(out / "theseus"), *map(str, files)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=source, check=False)
 text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
 (out / "theseus.txt").write_text(text, encoding="utf-8")
 found = re.search(r"ERROR[^:\n]*: *([^\n]+)", text)
 result = out / "theseus_sup.pdb"
 if "Jacobi iterations did not reach" in text:
-    sys.exit("molrun: The structures are the same, or almost: there is nothing to superpose.")
+    sys.exit("molrun: The structures are identical or nearly so: there is nothing to superpose.")
 if done.returncode or found or not result.exists():
     sys.exit("molrun: THESEUS could not superpose the structures" + (f": {found[1].strip()}" if found else "") + ".")
 result.rename(out / "superposed.pdb")

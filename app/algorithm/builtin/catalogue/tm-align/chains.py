@@ -1,16 +1,16 @@
-"""Writes a chain of each structure as a PDB file that TM-align reads, and which ones these are.
+"""Writes one chain of each structure as a PDB file for TM-align, and records which chains.
 
   chains.py MOLRUN FOLDER METRICS mobile FILE CHAIN target FILE CHAIN
 
-Without CHAIN it is the first that has three alpha carbons."""
+An empty CHAIN means the first one with three alpha carbons."""
 import json
 import re
 import subprocess
 import sys
 
 molrun, folder, metrics, *structures = sys.argv[1:]
-LEAST = 3  # alpha carbons that TM-align takes
-SHORT = 30  # residues, below which pieces of unrelated proteins reach 0.5 (measured: 0.49 of 25, 0.53 of 10)
+LEAST = 3  # minimum number of alpha carbons for TM-align
+SHORT = 30  # residues; shorter pieces of unrelated proteins reach 0.5 (measured: 0.49 for 25, 0.53 for 10)
 
 
 def refuse(sentence):
@@ -24,7 +24,7 @@ for role, file, wanted in zip(*[iter(structures)] * 3):
     print(role + ":", done.stdout + done.stderr, flush=True)
     if done.returncode:
         refuse(f"The {names_of[role]} " + done.stderr.strip().splitlines()[-1].split("the structure ")[-1] + ".")
-    given = {letter: name for name, letter in re.findall(r"(?m)^Chain (.+) is called (\S+)\.$", done.stdout)}
+    given = {letter: name for name, letter in re.findall(r"(?m)^Chain (.+) was renamed (\S+)\.$", done.stdout)}
     chains, carbons = {}, {}
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -36,13 +36,13 @@ for role, file, wanted in zip(*[iter(structures)] * 3):
     carbons = {chain: len(residues) for chain, residues in carbons.items() if len(residues) >= LEAST}
     names = ", ".join(carbons)
     if not carbons:
-        refuse(f"The {names_of[role]} has no chain with {LEAST} alpha carbons or more.")
+        refuse(f"The {names_of[role]} has no chain with at least {LEAST} alpha carbons.")
     if wanted and wanted not in carbons:
-        refuse(f"The {names_of[role]} has no chain {wanted} with {LEAST} alpha carbons or more: those that have are {names}.")
+        refuse(f"The {names_of[role]} has no chain {wanted} with at least {LEAST} alpha carbons: the chains that do are {names}.")
     chain = wanted or next(iter(carbons))
-    print(f"{role}: chain {chain} of {names} is compared, with {carbons[chain]} residues.")
+    print(f"{role}: comparing chain {chain} of {names}, with {carbons[chain]} residues.")
     if carbons[chain] < SHORT:
-        print(f"molrun:warning The chain {chain} of the {names_of[role]} has {carbons[chain]} residues. TM-scores are made for whole folds: pieces of fewer than {SHORT} residues reach 0.5 by chance.")
+        print(f"molrun:warning Chain {chain} of the {names_of[role]} has {carbons[chain]} residues. TM-scores are meant for whole folds: pieces of fewer than {SHORT} residues can reach 0.5 by chance.")
     with open(f"{folder}/{role}.pdb", "w", encoding="utf-8") as out:
         out.writelines([*chains[chain], "TER\nEND\n"])
     figures[role + "_chain"] = chain

@@ -1,4 +1,4 @@
-"""Docks all ligands, one after the other, and ranks them.
+"""Docks all ligands one by one and ranks them.
 
 Writes poses/NNNNN_NAME.sdf, ranked.csv, best.sdf and metrics.json."""
 import csv
@@ -17,7 +17,7 @@ ligands, out = pathlib.Path(ligands), pathlib.Path(out)
 
 
 def run(*command, tell=None):
-    """Runs a program; the last line that it prints says why it has failed."""
+    """Runs a program; returns whether it succeeded, and the lines that it printed."""
     printed = b""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as program:
         while piece := program.stdout.read1():
@@ -29,7 +29,7 @@ def run(*command, tell=None):
 
 
 def dock(row, tell):
-    """Docks one ligand: affinity and file of its poses, or the reason why not."""
+    """Docks one ligand: returns the affinities and the file of its poses, or None and the reason."""
     name = docking.prepared(row)
     prepared, poses = ligands / f"{name}.pdbqt", ligands / f"{name}_out.pdbqt"
     ok, lines = run("obabel", str(ligands / f"{name}.sdf"), "-O", str(prepared))
@@ -37,7 +37,7 @@ def dock(row, tell):
         return None, "Open Babel could not prepare it"
     ok, lines = run("vina", "--receptor", receptor, "--ligand", str(prepared), "--config", box, "--exhaustiveness", exhaustiveness,
                     "--num_modes", modes, "--seed", seed, "--cpu", cpus, "--out", str(poses),
-                    tell=lambda printed: tell(min(printed.count(b"*"), 51) / 51))  # it prints so many stars
+                    tell=lambda printed: tell(min(printed.count(b"*"), 51) / 51))  # it prints 51 stars
     if not ok or not poses.exists():
         unknown = re.search(r"Atom type (\S+) is not a valid", "\n".join(lines))
         if unknown:
@@ -60,7 +60,7 @@ with open(out / "ranked.csv", "w", newline="", encoding="utf-8") as f:
     table = csv.writer(f)
     table.writerow(["rank", "name", "affinity_kcal_mol", "efficiency_kcal_mol", "poses", "smiles", "file", "note"])
     for k, (name, affinity, efficiency, count, smiles, file) in enumerate(ranked, 1):
-        table.writerow([k, name, f"{affinity:.3f}", f"{efficiency:.4f}", count, smiles, f"poses/{file.name}", "" if affinity < 0 else "it does not bind"])
+        table.writerow([k, name, f"{affinity:.3f}", f"{efficiency:.4f}", count, smiles, f"poses/{file.name}", "" if affinity < 0 else "does not bind"])
     for name, smiles, reason in failed:
         table.writerow(["", name, "", "", "", smiles, "", reason])
 shutil.copyfile(ranked[0][-1], out / "best.sdf")
@@ -68,5 +68,5 @@ metrics = {"ligands": len(ranked), "failed": len(failed)}
 if ranked[0][1] < 0:
     metrics |= {"affinity": ranked[0][1], "efficiency": round(ranked[0][2], 4)}
 else:
-    print(f"molrun:warning No ligand binds: the best affinity is {ranked[0][1]:g} kcal/mol, so no affinity is reported. The pocket may be too narrow or filled, or the box in the wrong place.")
+    print(f"molrun:warning No ligand binds: the best affinity is {ranked[0][1]:g} kcal/mol, so no affinity is reported. The pocket may be too narrow or occupied, or the box in the wrong place.")
 (out / "metrics.json").write_text(json.dumps(metrics))

@@ -1,4 +1,4 @@
-"""Writes two figures of a number."""
+"""Writes two metrics of a number."""
 
 import os
 import sys

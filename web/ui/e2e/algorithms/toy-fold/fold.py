@@ -1,4 +1,4 @@
-"""Writes a helix of alanines with its pLDDT from 0 to 1, the error of each pair, a loss that falls, and a link to nothing."""
+"""Writes an alanine helix with pLDDT from 0 to 1, the error of each pair, a decreasing loss, and a broken link."""
 
 import json
 import math

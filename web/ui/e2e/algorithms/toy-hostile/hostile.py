@@ -1,4 +1,4 @@
-"""Writes markup, script, marks of direction and long lines into all that is shown."""
+"""Writes markup, scripts, bidirectional control characters and long lines into everything that is displayed."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Writes the beginnings of files, waits for another file, writes the rest and ends."""
+"""Writes partial files, waits for another file, then completes them and exits."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ gate, out = sys.argv[1:]
 columns = ["group_PDB", "id", "type_symbol", "label_atom_id", "label_comp_id", "label_asym_id", "label_entity_id", "label_seq_id", "Cartn_x", "Cartn_y", "Cartn_z"]
 atoms = "".join(f"ATOM {i} C CA ALA A 1 {i} {3.8 * i} 0 0\n" for i in range(1, 9))
 svg = '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{0}"><style>rect {{ fill: #0072b2 }}</style><rect width="{0}" height="{0}"/></svg>'
-# File by file, what it begins with and what it is in the end.
+# The initial and the final content of each file.
 files = {
     "model.cif": ("data_model\nloop_\n_atom_si", "data_model\nloop_\n" + "".join(f"_atom_site.{c}\n" for c in columns) + atoms),
     "empty.fasta": ("", ">first\nMKTAYIAKQR\n>second\nMKTAYIAKQR\n"),

@@ -1,4 +1,4 @@
-// Colour themes of the viewer: one provider of our own instead of Mol*'s registry.
+// Color themes of the viewer: our own provider instead of Mol*'s registry.
 import { Bond, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure.js'
 import type { Location } from 'molstar/lib/mol-model/location.js'
 import { ElementSymbolColors, elementSymbolColor } from 'molstar/lib/mol-theme/color/element-symbol.js'
@@ -14,7 +14,7 @@ const grey = Color(0x999999)
 
 export const modelColour = (i: number): Color => palette[i % palette.length] ?? grey
 
-/** Calls fn with the atom of a location; a bond has the colour of its first atom. */
+/** Returns the atom of a location; a bond has the color of its first atom. */
 const atom = StructureElement.Location.create()
 function atomOf(location: Location): StructureElement.Location | undefined {
   if (StructureElement.Location.is(location)) return location
@@ -26,7 +26,7 @@ function atomOf(location: Location): StructureElement.Location | undefined {
 
 export const bFactor = (l: StructureElement.Location): number => (Unit.isAtomic(l.unit) ? l.unit.model.atomicConformation.B_iso_or_equiv.value(l.element) : 0)
 
-/** The pLDDT of an atom, of 100. */
+/** The pLDDT of an atom, from 0 to 100. */
 export const plddtOf = (l: StructureElement.Location, p: Painted): number => bFactor(l) * (p.plddt ? percentOf(p.plddt, p.high) : 1)
 
 function plddtColours(plddt: Plddt): (value: number) => Color {
@@ -34,7 +34,7 @@ function plddtColours(plddt: Plddt): (value: number) => Color {
   return (value) => bands.find((b) => value > b.above)?.colour ?? grey
 }
 
-/** From blue (low) over white to red (high). */
+/** From blue (low) through white to red (high). */
 function scaled(part: number): Color {
   const p = Math.max(0, Math.min(1, part))
   return p < 0.5 ? Color.interpolate(Color(0x2166ac), Color(0xf7f7f7), 2 * p) : Color.interpolate(Color(0xf7f7f7), Color(0xb2182b), 2 * p - 1)
@@ -55,7 +55,7 @@ function painter(colouring: Colouring, p: Painted): (l: StructureElement.Locatio
   }
 }
 
-/** A colour theme. With carbon, all other elements have colours of their own. */
+/** A color theme. With heteroatoms, all elements but carbon have their own colors. */
 export function colourTheme(colouring: Colouring, painted: Painted, heteroatoms = false): ColorTheme<Record<string, never>> {
   const paint = painter(colouring, painted)
   const symbol = StructureProperties.atom.type_symbol

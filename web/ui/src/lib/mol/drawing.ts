@@ -1,4 +1,4 @@
-// How one structure is drawn: its polymers as chosen, its ligands as sticks, no water.
+// Drawing one structure: polymers as chosen, ligands as sticks, no water.
 import { type Structure, Model, Queries, QueryContext, StructureProperties, StructureSelection, Unit } from 'molstar/lib/mol-model/structure.js'
 import type { CustomProperty } from 'molstar/lib/mol-model-props/common/custom-property.js'
 import type { RepresentationContext } from 'molstar/lib/mol-repr/representation.js'
@@ -28,9 +28,9 @@ const providers: Record<Kind, Provider> = {
   focus: BallAndStickRepresentationProvider as unknown as Provider,
 }
 const fewResidues = 3 // shorter chains have no cartoon
-const manyAtoms = 20_000 // of which a surface is made coarser
+const manyAtoms = 20_000 // above which a surface is coarser
 
-/** How finely so many atoms are drawn without a graphics card, where triangles cost most. */
+/** The quality for this many atoms without a graphics card, where triangles are the main cost. */
 export function qualityOf(atoms: number, moving: boolean): Quality {
   if (atoms > 40_000) return 'lowest'
   if (atoms > 15_000) return 'lower'
@@ -55,7 +55,7 @@ export function partsOf(structure: Structure): Parts {
   return { polymer, ...(rest.elementCount > 0 && { rest }) }
 }
 
-/** The least and the greatest B-factor. */
+/** The minimum and maximum B-factor. */
 export function bFactors(structure: Structure): [number, number] {
   let low = Infinity
   let high = -Infinity
@@ -75,7 +75,7 @@ function sizes(kind: Kind, structure: Structure): SizeTheme<any> {
   if (kind === 'sticks' || kind === 'focus' || kind === 'surface') return PhysicalSizeTheme({ structure }, { scale: 1 }) 
   if (kind === 'putty' && !Model.isCoarseGrained(structure.model)) {
     const [low, high] = bFactors(structure)
-    const factor = 2 / Math.max(high, 1) // the least certain residue is two ångströms thick
+    const factor = 2 / Math.max(high, 1) // the least certain residue is 2 Å thick
     if (high > low) return UncertaintySizeTheme({ structure }, { ...UncertaintySizeThemeProvider.defaultValues, baseSize: 0.5, bfactorFactor: factor }) 
   }
   return UniformSizeTheme({ structure }, { value: 1 }) 
@@ -88,7 +88,7 @@ function settings(kind: Kind, structure: Structure): Record<string, unknown> {
   return {}
 }
 
-/** One representation of a structure, which can follow the frames of a trajectory. */
+/** A representation of a structure, which can follow the frames of a trajectory. */
 export class Drawn {
   readonly repr: StructureRepresentation<any>
   private readonly provider: Provider

@@ -1,3 +1,3 @@
-// What the viewer loads when it is first shown.
+// The modules that the viewer loads when it is first shown.
 export { readModel, readMotion, needsTopology } from './read'
 export { Scene } from './scene'

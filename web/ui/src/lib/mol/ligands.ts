@@ -1,12 +1,12 @@
-// Ligands, and what lies around them.
+// Ligands and the residues around them.
 import { StructureElement, StructureProperties, Unit, type Structure } from 'molstar/lib/mol-model/structure.js'
 import { OrderedSet } from 'molstar/lib/mol-data/int.js'
 import type { Residue, Residues } from '../molecule'
 import type { Parts } from './drawing'
 
-const reach = 5 // ångströms between atoms that are in contact
+const reach = 5 // ångströms between atoms in contact
 const leastAtoms = 5 // of a ligand; smaller ones are ions and solvent
-const most = 100 // ligands that are offered
+const most = 100 // ligands listed
 
 export interface FoundLigand { entry: number; unit: number; residue: number; label: string }
 
@@ -14,7 +14,7 @@ type AtomUnit = Unit.Atomic
 
 const residueOf = (unit: AtomUnit, element: number) => unit.residueIndex[element]!
 
-/** The atoms of a structure by residue, unit after unit. */
+/** The atoms of a structure by residue, unit by unit. */
 function* residues(structure: Structure): Generator<{ unit: AtomUnit; residue: number; indices: number[] }> {
   for (const unit of structure.units) {
     if (!Unit.isAtomic(unit)) continue
@@ -35,16 +35,16 @@ function* residues(structure: Structure): Generator<{ unit: AtomUnit; residue: n
 
 const location = StructureElement.Location.create()
 
-/** A residue as people name it. */
+/** The readable name of a residue. */
 export function residueName(structure: Structure, unit: Unit, element: number): string {
   const l = StructureElement.Location.set(location, structure, unit, element as never)
   const chain = StructureProperties.chain.auth_asym_id(l)
   return `${chain ? chain + ' ' : ''}${StructureProperties.atom.auth_comp_id(l)} ${StructureProperties.residue.auth_seq_id(l)}`
 }
 
-const mostResidues = 20_000 // of a structure whose residues are named
+const mostResidues = 20_000 // in a structure whose residues are named
 
-/** The residues of polymers, and as tokens also the atoms of what is no polymer. */
+/** The residues of polymers; tokens also include the atoms of everything else. */
 export function residuesOf({ polymer, rest }: Parts): Residues {
   const all: Residue[] = []
   const atoms: Residue[] = []
@@ -63,7 +63,7 @@ export function residuesOf({ polymer, rest }: Parts): Residues {
   return { residues: all, tokens: [...all, ...atoms] }
 }
 
-/** The ligands among the parts of structures that are no polymers. */
+/** The ligands in the non-polymer parts of structures. */
 export function findLigands(parts: readonly (Structure | undefined)[], names: readonly string[]): FoundLigand[] {
   const found: FoundLigand[] = []
   parts.forEach((structure, entry) => {
@@ -81,7 +81,7 @@ function lociOf(structure: Structure, wanted: Map<Unit, number[]>): StructureEle
   return StructureElement.Loci(structure, [...wanted].map(([unit, indices]) => ({ unit, indices: OrderedSet.ofSortedArray(indices as never) })))
 }
 
-/** The ligand itself, in its structure as it is now. */
+/** The ligand in the current frame of its structure. */
 export function ligandIn(structure: Structure, ligand: FoundLigand): StructureElement.Loci | undefined {
   for (const { unit, residue, indices } of residues(structure)) {
     if (unit.id === ligand.unit && residue === ligand.residue) return lociOf(structure, new Map([[unit, indices]]))

@@ -1,4 +1,4 @@
-// Reads files of structures and trajectories with the parsers of Mol*.
+// Reads structure and trajectory files with the parsers of Mol*.
 import { CIF } from 'molstar/lib/mol-io/reader/cif.js'
 import { parseDcd } from 'molstar/lib/mol-io/reader/dcd/parser.js'
 import { parseGRO } from 'molstar/lib/mol-io/reader/gro/parser.js'
@@ -31,9 +31,9 @@ import type { ModelFormat, MotionFormat } from '../molecule'
 import { BadFile } from '../written'
 import { decode, spellCIF, spellPDB } from './spelling'
 
-const pause = 50 // milliseconds after which a long computation lets the page breathe
+const pause = 50 // milliseconds after which a long computation yields to the page
 
-/** Runs a task of Mol* so that the page stays alive. */
+/** Runs a Mol* task, keeping the page responsive. */
 export const run = <T>(task: Task<T>): Promise<T> => task.run(() => {}, pause)
 
 async function parsed<T>(task: Task<ReaderResult<T>>): Promise<T> {
@@ -50,11 +50,11 @@ async function cif(data: Uint8Array, binary: boolean): Promise<Trajectory> {
   return run(trajectoryFromMmCIF(block, file))
 }
 
-/** Reads all molecules of an SDF file: one after the other, as a trajectory has frames. */
+/** Reads all molecules of an SDF file as the frames of a trajectory. */
 async function sdf(data: Uint8Array): Promise<Trajectory> {
   const models: Model[] = []
   for (const compound of (await parsed(parseSdf(decode(data)))).compounds) models.push((await run(trajectoryFromSdf(compound))).representative)
-  if (models.length === 0) throw new Error('The file has no molecule.')
+  if (models.length === 0) throw new Error('The file has no molecules.')
   return new ArrayTrajectory(models)
 }
 
@@ -96,19 +96,19 @@ async function coordinates(data: Uint8Array, format: MotionFormat): Promise<Coor
   return undefined
 }
 
-/** Whether a trajectory of this format needs another file that says what moves. */
+/** Whether a trajectory of this format needs a topology file. */
 export const needsTopology = (format: MotionFormat) => ['dcd', 'xtc', 'trr', 'nc'].includes(format)
 
-/** Reads a trajectory; of formats that hold coordinates only, topology says what moves. */
+/** Reads a trajectory. Formats with coordinates only need topology. */
 export const readMotion = (data: Uint8Array, format: MotionFormat, topology: Trajectory | undefined): Promise<Trajectory> => motionOf(data, format, topology).catch(bad)
 
 async function motionOf(data: Uint8Array, format: MotionFormat, topology: Trajectory | undefined): Promise<Trajectory> {
   const moving = await coordinates(data, format)
   if (!moving) return readModel(data, format as ModelFormat)
-  if (!topology) throw new Error('The file that says what moves is missing.')
+  if (!topology) throw new Error('The topology file is missing.')
   const atoms = topology.representative.atomicHierarchy.atoms._rowCount
   const first = moving.frames[0]
-  if (!first) throw new Error('The trajectory has no frame.')
-  if (first.elementCount !== atoms) throw new Error(`The trajectory moves ${first.elementCount} atoms, the structure has ${atoms}.`)
+  if (!first) throw new Error('The trajectory has no frames.')
+  if (first.elementCount !== atoms) throw new Error(`The trajectory has ${first.elementCount} atoms, but the structure has ${atoms}.`)
   return Model.trajectoryFromModelAndCoordinates(topology.representative, moving)
 }

@@ -1,5 +1,5 @@
-// What the viewer draws with: Mol*'s canvas, parsers and representations, without its plug-in,
-// whose state tree and panels would double what the browser loads.
+// The scene of the viewer: Mol*'s canvas, parsers and representations, without its plugin, whose
+// state tree and panels would double the download.
 import { Canvas3D, Canvas3DContext } from 'molstar/lib/mol-canvas3d/canvas3d.js'
 import type { WebGLContext } from 'molstar/lib/mol-gl/webgl/context.js'
 import { resizeCanvas } from 'molstar/lib/mol-canvas3d/util.js'
@@ -21,23 +21,23 @@ import { bFactor, plddtOf, type Painted } from './colours'
 import { bFactors, Drawn, partsOf, qualityOf, type Parts } from './drawing'
 import { around, findLigands, ligandIn, positions, residueName, residuesOf, type FoundLigand } from './ligands'
 
-/** A structure or a trajectory that is shown. */
+/** A structure or trajectory in the scene. */
 interface Entry { name: string; trajectory: Trajectory; structure: Structure; parts: Parts; drawn: Drawn[]; painted: Painted; frame: number }
 
 const slow = /swiftshader|llvmpipe|softpipe|basic render/i
 const light = { multiSample: { mode: 'off' }, postprocessing: { enabled: false }, marking: { enabled: false }, hiZ: { enabled: false } }
 const fine = { multiSample: { mode: 'temporal' }, postprocessing: { enabled: true }, marking: { enabled: true }, hiZ: { enabled: true } }
 
-const edge = 3 // ångströms around what fills a picture
+const edge = 3 // ångströms around the structure that fills an image
 
 let computed: boolean | undefined
 
-/** Whether WebGL is computed without a graphics card. */
+/** Whether WebGL is rendered in software, without a graphics card. */
 const isSlow = (): boolean => (computed ??= ask())
 
 function ask(): boolean {
   const gl = document.createElement('canvas').getContext('webgl2')
-  if (!gl) throw new Error('This browser has no WebGL 2, or it is switched off.')
+  if (!gl) throw new Error('This browser does not support WebGL 2, or it is disabled.')
   const info = gl.getExtension('WEBGL_debug_renderer_info')
   const name = String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER))
   gl.getExtension('WEBGL_lose_context')?.loseContext()
@@ -46,7 +46,7 @@ function ask(): boolean {
 
 const poll = 10 // milliseconds
 
-/** Resolves when what was asked of WebGL is done. To ask earlier for what it gives would block the page. */
+/** Resolves when WebGL has finished its work. Reading results earlier would block the page. */
 async function settled({ gl }: WebGLContext) {
   if (!('fenceSync' in gl)) return
   const fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)
@@ -58,7 +58,7 @@ async function settled({ gl }: WebGLContext) {
 const mostAtoms = 1_000_000
 const mostComputed = 300_000 // atoms, without a graphics card
 
-/** Is told what the pointer is on. */
+/** Called with the atom and residue under the pointer. */
 type Hover = (text: string, residue?: Focus) => void
 
 export class Scene {
@@ -75,7 +75,7 @@ export class Scene {
   private colouring: Colouring = 'chain'
   private ended = false
 
-  /** Begins to draw in a canvas, step by step, so that the page stays alive. */
+  /** Sets up drawing on a canvas, in steps that keep the page responsive. */
   static async open(canvas: HTMLCanvasElement, host: HTMLElement, onhover: Hover): Promise<Scene> {
     await breathe()
     const frugal = isSlow()
@@ -107,7 +107,7 @@ export class Scene {
     this.canvas3d.requestResize()
   }
 
-  /** Draws with shadows and smooth edges, or without, which is quick. */
+  /** Turns shadows and antialiasing on or off; off is faster. */
   setFine(on: boolean) {
     this.canvas3d.setProps(on ? fine : light)
   }
@@ -124,16 +124,16 @@ export class Scene {
     return this.entries.some((e) => e.parts.polymer)
   }
 
-  /** How many atoms are drawn. */
+  /** The number of atoms drawn. */
   get atoms() {
     return this.entries.reduce((sum, e) => sum + e.structure.elementCount, 0)
   }
 
-  /** Adds what was read. It is not drawn yet. */
+  /** Adds a structure or trajectory without drawing it. */
   async add(name: string, trajectory: Trajectory, frame = 0, plddt?: Plddt) {
     const most = this.frugal ? mostComputed : mostAtoms
     const atoms = trajectory.representative.atomicHierarchy.atoms._rowCount
-    if (atoms > most) throw new Error(`it has ${atoms.toLocaleString('en')} atoms, and this ${this.frugal ? 'browser, which draws without a graphics card,' : 'page'} can draw ${most.toLocaleString('en')}.`)
+    if (atoms > most) throw new Error(`it has ${atoms.toLocaleString('en')} atoms, but this ${this.frugal ? 'browser, which draws without a graphics card,' : 'page'} can draw at most ${most.toLocaleString('en')}.`)
     await breathe()
     const structure = await this.structureOf(trajectory, frame)
     const chains = this.entries[0]?.painted.chains ?? new Map<string, number>()
@@ -152,7 +152,7 @@ export class Scene {
     return Structure.ofModel(model as Model)
   }
 
-  /** Lays each protein over the first one; what has no chain stays. */
+  /** Superposes each protein on the first one; entries without a polymer stay in place. */
   superpose() {
     const [first, ...others] = this.entries
     if (!first?.parts.polymer) return
@@ -167,7 +167,7 @@ export class Scene {
     }
   }
 
-  /** Draws everything anew. */
+  /** Redraws everything. */
   async show(look: Look, colouring: Colouring) {
     const painted = this.look === look
     this.look = look
@@ -212,7 +212,7 @@ export class Scene {
     d.destroy()
   }
 
-  /** Shows a frame of each trajectory; what has fewer frames shows its last. */
+  /** Shows a frame of each trajectory; shorter ones show their last frame. */
   async setFrame(frame: number) {
     for (const entry of this.entries) await this.move(entry, Math.min(frame, entry.trajectory.frameCount - 1))
   }
@@ -232,7 +232,7 @@ export class Scene {
     if (entry.trajectory.frameCount === this.frames) this.follow(before, entry.structure.boundary.sphere.center)
   }
 
-  /** Keeps what drifts in the picture. */
+  /** Moves the camera with a drifting structure. */
   private follow(from: Vec3, to: Vec3) {
     const { camera } = this.canvas3d
     const shift = Vec3.sub(Vec3(), to, from)
@@ -337,7 +337,7 @@ export class Scene {
     return { center: at.map(([l, h]) => round((l! + h!) / 2)) as Box['center'], size: at.map(([l, h]) => round(h! - l! + 2 * margin)) as Box['size'] }
   }
 
-  /** What a movement of the pointer in the picture's plane is in space, in ångströms. */
+  /** Converts a pointer movement to a displacement in space, in ångströms. */
   inSpace(dx: number, dy: number): [number, number, number] {
     const { position, target, up } = this.canvas3d.camera.state
     const depth = Vec3.sub(Vec3(), target, position)
@@ -352,7 +352,7 @@ export class Scene {
     this.canvas3d.requestDraw()
   }
 
-  /** Turns the camera so that what is longest lies across the picture, and fills it. */
+  /** Turns the camera so that the longest axis is horizontal and fills the image. */
   orient() {
     const { origin, dirA, dirB, dirC } = StructureElement.Loci.getPrincipalAxesMany(this.entries.map((e) => Structure.toStructureElementLoci(e.structure))).boxAxes
     const aspect = this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight)
@@ -360,7 +360,7 @@ export class Scene {
     this.canvas3d.requestDraw()
   }
 
-  /** Resolves when everything that was added is in the picture. */
+  /** Resolves when everything added has been drawn. */
   async drawn(): Promise<void> {
     await new Promise<void>((resolve) => {
       const wait = () => (this.ended || this.canvas3d.commitQueueSize.value === 0 ? requestAnimationFrame(() => resolve()) : requestAnimationFrame(wait))
@@ -372,10 +372,10 @@ export class Scene {
   picture(): Promise<Blob> {
     this.canvas3d.requestDraw()
     this.canvas3d.tick(performance.now() as never, { isSynchronous: true })
-    return new Promise((resolve, reject) => this.canvas.toBlob((b) => (b ? resolve(b) : reject(new Error('The browser made no picture.')))))
+    return new Promise((resolve, reject) => this.canvas.toBlob((b) => (b ? resolve(b) : reject(new Error('The browser could not create the picture.')))))
   }
 
-  /** Takes everything out, so that something else can be shown. */
+  /** Removes everything from the scene, for reuse. */
   clear() {
     for (const d of [...this.entries.flatMap((e) => e.drawn), ...this.around]) this.drop(d)
     this.entries.length = 0
@@ -397,7 +397,7 @@ export class Scene {
   }
 }
 
-/** The atoms of the longest chain's trace, to superpose by. */
+/** The Cα trace of the longest chain, for superposition. */
 function chainTrace(polymer: Structure): StructureElement.Loci {
   const longest = [...polymer.units].sort((a, b) => b.elements.length - a.elements.length)[0]
   if (!longest) return StructureElement.Loci.none(polymer)

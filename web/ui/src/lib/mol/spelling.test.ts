@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { decode, spellCIF, spellPDB } from './spelling'
 
-test('tags of mmCIF are those of its dictionary', () => {
+test('mmCIF tags are spelled as in the dictionary', () => {
   expect(spellCIF('DATA_A\n_ENTITY.ID 1\nloop_ _ATOM_SITE.CARTN_X\t_atom_site.pdbx_pdb_model_num _Own.Tag\nA_atom_site.ID\n')).toBe(
     'DATA_A\n_entity.id 1\nloop_ _atom_site.Cartn_x\t_atom_site.pdbx_PDB_model_num _own.Tag\nA_atom_site.ID\n',
   )
 })
 
-test('texts of all systems are read', () => {
+test('text of all systems is read', () => {
   const wide = (text: string, little: boolean) => Uint8Array.from(['\uFEFF', ...text].flatMap((c) => (little ? [c.charCodeAt(0) & 255, c.charCodeAt(0) >> 8] : [c.charCodeAt(0) >> 8, c.charCodeAt(0) & 255])))
   for (const data of [wide('ATOM α\rEND\r\n', true), wide('ATOM α\rEND\r\n', false), new TextEncoder().encode('\uFEFFATOM α\rEND\r\n')]) expect(decode(data)).toBe('ATOM α\nEND\r\n')
 })

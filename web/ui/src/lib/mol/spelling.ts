@@ -1,7 +1,7 @@
-// Files that Mol* would read otherwise than the service does, written as Mol* expects them.
+// Rewrites files that Mol* would read differently from the service.
 import { mmCIF_Schema } from 'molstar/lib/mol-io/reader/cif/schema/mmcif.js'
 
-/** Text of UTF-8, or of UTF-16 with its mark. Lines may end with a carriage return alone. */
+/** Decodes UTF-8, or UTF-16 with a byte order mark. Lines can end with a carriage return alone. */
 export function decode(data: Uint8Array): string {
   const mark = ((data[0] ?? 0) << 8) | (data[1] ?? 0)
   const encoding = mark === 0xfffe ? 'utf-16le' : mark === 0xfeff ? 'utf-16be' : 'utf-8'
@@ -15,14 +15,14 @@ function known(): Map<string, string> {
   return new Map(all.map((tag) => [tag.toLowerCase(), tag]))
 }
 
-/** Writes tags, in which mmCIF ignores case, as its dictionary does. */
+/** Rewrites tags, which are case-insensitive in mmCIF, to the case of the dictionary. */
 export function spellCIF(text: string): string {
   const all = (tags ??= known())
   const spelled = (tag: string) => all.get(tag.toLowerCase()) ?? tag.replace(/^\w+/, (category) => category.toLowerCase())
   return text.replace(/_\w+\.\S+/g, (found, at: number) => (/\S/.test(text[at - 1] ?? ' ') ? found : spelled(found)))
 }
 
-/** Writes records in capitals, takes a digit out of numbers of atoms that have six, and makes models of frames that end with END alone. */
+/** Uppercases record names, removes a digit from six-digit atom numbers, and turns frames that end with END alone into models. */
 export function spellPDB(text: string): string {
   const capital = text.replace(/^(?:atom [ \d]|hetatm|(?:ter|model|endmdl|end)\b)/gim, (word) => word.toUpperCase().replace(/\d/, ' '))
   const lines = capital.replace(/^((?:ATOM {2}|HETATM)\d{5})\d(?=.{23}\..{7}\..{7}\.)/gm, '$1')

@@ -1,4 +1,4 @@
-// The main flow, as a user of oapi-codegen writes it: upload a file, submit a job
+// The main flow, as a user of oapi-codegen would write it: upload a file, submit a job
 // that reads it, list, wait, download the result.
 package main
 
@@ -45,7 +45,7 @@ func same[T comparable](got, want T, what string) {
 	}
 }
 
-// need returns the body of an answer with the status 200.
+// need returns the body of a response with status 200.
 func need[T any](body *T, raw []byte) *T {
 	if body == nil {
 		log.Fatalf("the service answered %s", raw)

@@ -1,4 +1,4 @@
-"""Writes one large file of a kind, or prints many lines."""
+"""Writes a large file of a given kind, or prints many lines."""
 
 import math
 import random
@@ -11,7 +11,7 @@ backbone = (("N", 1.55, -0.49, -0.9), ("CA", 2.28, 0, 0), ("C", 1.66, 0.46, 1.1)
 
 
 def helix(i, bend=0.0):
-    """The atoms of residue i of a helix that bends, in coils of 100 residues side by side."""
+    """Yields the atoms of residue i of a bent helix, split into adjacent segments of 100 residues."""
     coil, k = divmod(i, 100)
     for name, radius, turn, rise in backbone:
         a = math.radians(100) * k + turn
@@ -28,7 +28,7 @@ def pdb(f, residues, bend=0.0):
 
 
 def cif(f, residues):
-    """mmCIF, since PDB ends at 99,999 atoms: chains of 500 residues."""
+    """Writes mmCIF, since PDB is limited to 99,999 atoms, with chains of 500 residues."""
     f.write("data_big\nloop_\n" + "".join(f"_atom_site.{c}\n" for c in ("group_PDB", "id", "type_symbol", "label_atom_id", "label_comp_id", "label_asym_id", "label_entity_id", "label_seq_id", "Cartn_x", "Cartn_y", "Cartn_z", "auth_asym_id", "auth_seq_id", "B_iso_or_equiv", "occupancy")))
     n = 0
     for i in range(residues):
@@ -39,7 +39,7 @@ def cif(f, residues):
 
 
 def tree(leaves):
-    """A tree that halves its leaves again and again."""
+    """Returns a balanced binary tree."""
     if leaves == 1:
         return f"taxon{random.randrange(10**9)}:0.{random.randrange(10**4):04d}"
     half = leaves // 2
