@@ -16,7 +16,7 @@ const MaxAfter = 100
 // After lists the jobs that must finish before a job starts.
 type After struct {
 	Names []string
-	Any   bool // jobs that have failed count, too
+	Any   bool // a failed job also satisfies the dependency
 }
 
 // dependencies looks up the jobs that a new job starts after and drops those already
@@ -79,18 +79,18 @@ func mergeWaits(read, after []Dependency) (all []Dependency) {
 	return all
 }
 
-// sameAfter reports whether two jobs start after the same jobs.
+// sameAfter reports whether two jobs have the same dependencies in After.
 func sameAfter(a, b *Job) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a.After)), slices.Sorted(slices.Values(b.After))) &&
 		(a.AfterAny == b.AfterAny || len(a.After) == 0)
 }
 
-// dependenciesRemain checks that no job that the new jobs wait for has been deleted since
-// it was looked up, and marks those that have finished since, so that their status is
-// propagated.
+// dependenciesRemain checks that the dependencies of the new jobs have not been deleted
+// since they were looked up, and marks those that have finished since, so that their
+// status is propagated.
 func dependenciesRemain(tx Tx, first *Job, rows []EncodedJob) error {
 	checked := map[JobID]bool{}
-	isRow := func(id JobID) bool { // IDs of rows ascend
+	isRow := func(id JobID) bool { // row IDs are in ascending order
 		_, found := slices.BinarySearchFunc(rows, id, func(r EncodedJob, id JobID) int { return cmp.Compare(r.Job.ID, id) })
 		return found
 	}

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// submitAfter submits an echo job that waits for others.
+// submitAfter submits an echo job that depends on other jobs.
 func (s *site) submitAfter(by app.Caller, name string, after app.After) shownJob {
 	s.t.Helper()
 	rec, err := s.trySubmitAfter(by, name, after)
@@ -61,7 +61,7 @@ func (s *site) unsettled() (some bool) {
 	return some
 }
 
-// standing returns a job's status and why it waits or failed.
+// standing returns a job's status and the reason why it is waiting or has failed.
 func (s *site) standing(name string) string {
 	s.t.Helper()
 	j := s.job(chief, name)
@@ -262,8 +262,8 @@ func TestBatchIsCancelledAlone(t *testing.T) {
 	s.wantStandings("a row is retried", map[string]string{"all": "FAILED DEPENDENCY_FAILED", "one": "QUEUED"})
 }
 
-// TestDependantsAreToldInSteps has more dependents than one transaction handles, and
-// restarts the service in between.
+// TestDependantsAreToldInSteps uses more dependents than one transaction handles, and
+// restarts the service before all of them have been notified.
 func TestDependantsAreToldInSteps(t *testing.T) {
 	const rows = 250
 	s := newSite(t)
@@ -341,7 +341,7 @@ func TestWaitersAreWokenWithTheirDependency(t *testing.T) {
 	})
 }
 
-// report is a pipeline job that reads a file of prep and waits for run to finish.
+// report returns a pipeline job that reads a file of prep and waits for run to finish.
 func report(t *testing.T) app.PipelineJob {
 	return app.PipelineJob{Name: "report", Type: "echo", Settings: parseJSON(t, `{"input":"job:prep/a.txt"}`), After: &app.After{Names: []string{"run"}, Any: true}}
 }
@@ -361,8 +361,8 @@ func TestRetryWaitsAgainForTheEndOfWhatFellToo(t *testing.T) {
 	s.wantStandings("run has failed", map[string]string{"report": "QUEUED"})
 }
 
-// TestRetryDoesNotWaitForTheEndOfWhatStaysFailed retries one of two failed jobs, both
-// dependencies of a third that failed with them.
+// TestRetryDoesNotWaitForTheEndOfWhatStaysFailed retries one of two failed dependencies
+// of a job that failed because of them.
 func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
 	s := newSite(t)
 	s.submitPipeline("p", pipelineStep("other"), pipelineStep("prep"), pipelineStep("run", "other", "prep"), report(t))
@@ -375,8 +375,8 @@ func TestRetryDoesNotWaitForTheEndOfWhatStaysFailed(t *testing.T) {
 	}
 }
 
-// TestRetryIsToldInOrder has a row that depends on a later row, and handles one dependent
-// per transaction.
+// TestRetryIsToldInOrder has a row depend on a later row, and handles one dependent per
+// transaction.
 func TestRetryIsToldInOrder(t *testing.T) {
 	s := newSite(t)
 	s.Service = s.WithOptions(s.Store, app.Options{PropagationStep: 1}, echoFile)

@@ -22,7 +22,7 @@ type BatchSubmission struct {
 	Type       string
 	Version    string
 	Rows       []*strictjson.Value // settings objects; nil for one with an issue in Faults
-	RowNames   []string            // nil means <batchName>-1 …
+	RowNames   []string            // nil means <batchName>-1, <batchName>-2, …
 	FanOut     *fanout.Request     // nil if the request lists the rows
 	Priority   int
 	MaxRuntime int64
@@ -91,7 +91,7 @@ func (p *plan) batchRows(ctx context.Context, sub BatchSubmission) (names []stri
 	return names, rows, err
 }
 
-// rowNames returns the names of the rows and records what is wrong with them.
+// rowNames returns the names of the rows and records the errors in them.
 func (p *plan) rowNames(sub BatchSubmission) []string {
 	p.checkName(sub.Name, "batchName")
 	if sub.FanOut != nil {

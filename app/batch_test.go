@@ -95,7 +95,7 @@ func TestBatchStartsWithItsFirstRowEvenIfOnlyItsEndIsReported(t *testing.T) {
 	}
 }
 
-// Nodes can report rows in a different order from that of their times.
+// The nodes of a cluster can report rows in an order other than that in which they ran.
 func TestTimesOfABatchAreThoseOfItsRows(t *testing.T) {
 	s := newSite(t)
 	s.submitBatch(ann, "b", `{"steps":1}`, `{"steps":2}`, `{"steps":3}`)

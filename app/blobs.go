@@ -50,8 +50,8 @@ type Disk struct {
 	ReserveFiles int64 `json:"reserveFiles"`
 }
 
-// Shortage describes what runs short on the disk once that many more bytes are stored, or
-// returns "".
+// Shortage returns a description of what the disk would run short of if more bytes were
+// stored, or "" if there would be enough.
 func (d Disk) Shortage(more int64) string {
 	switch {
 	case d.Free-more < d.Reserve:
@@ -88,10 +88,11 @@ type Link struct {
 	Expires     time.Time
 }
 
-// Download is an open file to send to a client, up to its size at that time.
+// Download is an open file to send to a client. Only the bytes present when sending
+// begins are sent.
 type Download struct {
 	Content  *os.File
-	Filename string // setNames to save it under
+	Filename string // name under which the client saves it
 	ETag     string // quoted; weak if the content can change
 	Holder   string // ID of the requesting API key; its transfers share a limit
 }
@@ -101,8 +102,8 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"` // sorted by Name
 }
 
-// ManifestFile is one file. Name is what clients call it; Path is its location relative
-// to the job's directory.
+// ManifestFile describes one file of a result. Name is the name shown to clients; Path is
+// its location relative to the job's directory.
 type ManifestFile struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`
@@ -194,5 +195,5 @@ type InputFile struct {
 type Folder struct {
 	Name  string
 	Job   JobID
-	Files Selection // of names within the archive
+	Files Selection // selects files by their names in the archive
 }

@@ -69,8 +69,8 @@ func TestBatchesHaveABoundedNumberOfJobs(t *testing.T) {
 	}
 }
 
-// TestReportsOfAnotherAttemptChangeNothing reports on a lost task late, before and after
-// the next attempt has started.
+// TestReportsOfAnotherAttemptChangeNothing submits late reports about a lost task, before
+// and after the next attempt has started.
 func TestReportsOfAnotherAttemptChangeNothing(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()

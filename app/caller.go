@@ -14,7 +14,7 @@ type Caller struct {
 	Email        string
 	Rights       apikey.Rights
 	At           time.Time // when the key was last validated
-	Operator     bool      // is the operator of the service, who has no key
+	Operator     bool      // the operator of the service, who has no key
 	Session      string    // hash of the session secret; "" if there is no session
 }
 

@@ -9,10 +9,10 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Cancel stops a job, or all rows of a batch. A queued job fails at once; a running one
+// Cancel stops a job, or all rows of a batch. A queued job fails at once; a running job
 // is stopped and fails when its processes have exited. A finished job is unchanged. Jobs
-// that wait for it fail too. No further row of a large batch starts, and the remaining
-// rows fail in later transactions.
+// that wait for it fail too. In a large batch, no further rows start, and later
+// transactions fail the remaining ones.
 func (s *Jobs) Cancel(ctx context.Context, by Caller, name string) (Record, error) {
 	return s.cancel(ctx, by, name, false)
 }
@@ -57,7 +57,7 @@ func (c *core) stop(tx Tx, j *Job, a PendingChange, batch *Job) error {
 	return err
 }
 
-// Retry requeues a failed job, or the failed rows of a batch. Of a large batch, some rows
+// Retry requeues a failed job, or the failed rows of a batch. In a large batch, some rows
 // are requeued at once and the rest in later transactions.
 func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error) {
 	for begun := false; ; begun = true {
@@ -68,8 +68,8 @@ func (s *Jobs) Retry(ctx context.Context, by Caller, name string) (Record, error
 	}
 }
 
-// retryOnce is Retry of a job, or of some rows of a batch. It reports whether no row could
-// be requeued although more rows remain.
+// retryOnce retries a job, or some rows of a batch. again means that it could not requeue
+// any of these rows but that others remain to be tried.
 func (s *Jobs) retryOnce(ctx context.Context, by Caller, name string, begun bool) (rec Record, again bool, err error) {
 	rec, err = s.change(ctx, by, name, func(tx Tx, j *Job) error {
 		again = false
@@ -175,7 +175,7 @@ func (s *Jobs) Label(ctx context.Context, by Caller, name string, l Labels, faul
 }
 
 // change runs fn on a job that the caller is allowed to change, and returns the resulting
-// record. fn reads jobs from tx, and changes and puts them.
+// record. fn must read jobs through tx and store the ones that it changes.
 func (s *Jobs) change(ctx context.Context, by Caller, name string, fn func(Tx, *Job) error) (Record, error) {
 	var stored StoredJob
 	var batch JobID

@@ -151,7 +151,7 @@ func TestPinnedJobCanBeDeleted(t *testing.T) {
 	must.OK(t, s.Jobs.Delete(t.Context(), ann, "a"))
 }
 
-// A claimed job can be stopped before the cluster, or the worker of its batch, runs it.
+// A claimed job can be stopped before the cluster, or its batch's worker, starts it.
 func TestStoppedJobSaysThatItHadNotStarted(t *testing.T) {
 	s := newSite(t)
 	s.submit(ann, "a", `{}`)

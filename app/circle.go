@@ -22,7 +22,7 @@ func findCycle(n int, next func(int) []int) []int {
 // maxShown limits how many names cycleText lists.
 const maxShown = 10
 
-// cycleText lists the names in a cycle: "a", for "b", for "a".
+// cycleText lists the names in a cycle, in the form "a", for "b", for "a".
 func cycleText(found []int, names []string) string {
 	var text []string
 	for _, i := range found[:min(len(found), maxShown)] {
@@ -50,7 +50,7 @@ type search struct {
 	path  []step
 }
 
-// step is a node on the path and its successors not yet visited.
+// step is a node on the path and its unvisited successors.
 type step struct {
 	at   int
 	rest []int
@@ -85,7 +85,7 @@ func (s *search) enter(i int) {
 	s.path = append(s.path, step{i, s.next(i)})
 }
 
-// cycle returns the path from one of its nodes to its end.
+// cycle returns the nodes of the path from first to its end.
 func (s *search) cycle(first int) (all []int) {
 	for i := len(s.path) - 1; ; i-- {
 		all = append(all, s.path[i].at)

@@ -30,9 +30,9 @@ func (s *site) rowNumbers(first *app.Job, p app.ClaimLimit) string {
 	return strings.Join(names, " ")
 }
 
-// A worker gets rows of one batch in their order, with the same algorithm and resources,
-// up to its time limit. It gets no jobs from other batches and no rows that were tried
-// before or wait.
+// A worker gets rows of one batch in order, with the same algorithm and resources, up to
+// its time limit. It gets no jobs from other batches, and no rows that have been tried
+// before or are waiting for other jobs.
 func TestClaimRows(t *testing.T) {
 	s := newSite(t)
 	var rows []string
@@ -76,8 +76,8 @@ func TestClaimRows(t *testing.T) {
 	must.Equal(t, "rows then", s.rowNumbers(first, p), "")
 }
 
-// One claim takes a short row and the further rows for its worker; rows that are not short
-// are left in the queue.
+// One claim takes a short row and further rows for its worker. Rows that are not short
+// stay in the queue.
 func TestClaimOfAShortRow(t *testing.T) {
 	s := newSite(t, `format = 1
 type = "quick"

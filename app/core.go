@@ -17,7 +17,7 @@ import (
 	"molrun/app/job/quota"
 )
 
-// core is what all use cases share: dependencies and in-memory state.
+// core holds the dependencies and in-memory state shared by all use cases.
 type core struct {
 	store     Store
 	blobs     Blobs
@@ -87,12 +87,12 @@ type Options struct {
 	// Validators runs the programs that check settings; nil means a pool with defaults.
 	Validators *validator.Pool
 
-	// PropagationStep is the maximum number of dependents handled in one transaction; 0
+	// PropagationStep is the maximum number of dependents handled in one transaction. 0
 	// means 100.
 	PropagationStep int
 
-	// BatchStep is the maximum number of rows of a batch stopped or retried in one
-	// transaction; 0 means 50.
+	// BatchStep is the maximum number of rows of a batch that one transaction stops or
+	// retries. 0 means 50.
 	BatchStep int
 
 	// MaxExpandingBytes limits the total memory for batches being expanded, in bytes; 0 means 192

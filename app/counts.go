@@ -38,8 +38,8 @@ func putCounted(tx Tx, j *Job, from Status, batch *Job) (changed JobID, err erro
 	return parent.ID, tx.PutJob(parent)
 }
 
-// count moves a subjob from one status to its present one. For a short subjob, its end
-// may be the first event reported.
+// count moves a subjob from its previous status to its current one. For a short subjob,
+// the end can be the first event that is reported.
 func (parent *Job) count(j *Job, from Status) {
 	*parent.Counts.Of(from)--
 	*parent.Counts.Of(j.Status)++

@@ -80,8 +80,8 @@ func ErrInUse(tx Tx, what string, id JobID) error {
 	return fault.Errorf(fault.FileInUse, "%s is needed by job %q, which is %s; wait until it has finished or cancel it", what, reader.Name, reader.Status)
 }
 
-// deleteJobs deletes a job, a batch with its rows, or one row of a batch, whose counts it
-// updates.
+// deleteJobs deletes a job, a batch with its rows, or one row of a batch. In the last
+// case, it updates the counts of the batch.
 func deleteJobs(tx Tx, jobs []*Job) error {
 	for _, j := range jobs {
 		if err := tx.DeleteJob(j.ID); err != nil {

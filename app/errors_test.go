@@ -152,8 +152,9 @@ func TestEveryErrorOfTheStoreIsReported(t *testing.T) {
 	}
 }
 
-// TestEveryErrorOnTheWayIsReported does the same with sequences of use cases, each time
-// with new records, since steps before the failing call take effect.
+// TestEveryErrorOnTheWayIsReported makes each store call in a sequence of use cases fail
+// in turn. Steps before the failing call take effect, so each run starts with new
+// records.
 func TestEveryErrorOnTheWayIsReported(t *testing.T) {
 	ctx, root, none := t.Context(), app.Operator(), netip.Addr{}
 	for name, steps := range map[string]func(s *site, v useCases) error{
@@ -244,7 +245,7 @@ func (s *site) failing() (*fixture.FaultyStore, useCases) {
 	return store, useCases{service, s.newFiles(store, quota), access.New(store, s.Blobs, s.Now), lists(s.t, store, service)}
 }
 
-// useCases are the use cases of a service and of the packages in app/job.
+// useCases holds the use cases of a service and of the packages in app/job.
 type useCases struct {
 	*app.Service
 	Files    *upload.Files

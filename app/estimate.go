@@ -27,7 +27,7 @@ type Estimate struct {
 	Warnings   []fault.Field   `json:"notes,omitempty"`      // warnings about valid but suspicious settings, without duplicates
 }
 
-// EstimatedSlot is the resources that a number of jobs each need to run.
+// EstimatedSlot describes the resources that each of a number of jobs needs.
 type EstimatedSlot struct {
 	Executor    string `json:"executor"`
 	CPUs        int    `json:"cpus"`
@@ -36,13 +36,13 @@ type EstimatedSlot struct {
 	Jobs        int    `json:"jobs"`
 }
 
-// Limits on the different slots and inputs that an estimate lists.
+// Limits on the number of distinct slots and inputs in an estimate.
 const (
 	maxEstimatedSlots  = 100
 	maxEstimatedInputs = 100
 )
 
-// Estimates makes estimates, one at a time, since one can take a tenth of a second.
+// Estimates computes estimates, one at a time because each can take a tenth of a second.
 type Estimates struct {
 	jobs *Jobs
 	runs *Runs
@@ -54,8 +54,8 @@ func NewEstimates(jobs *Jobs, runs *Runs) *Estimates {
 	return &Estimates{jobs, runs, make(chan struct{}, 1)}
 }
 
-// Of estimates the submission that plan plans. An invalid submission, or one that can't
-// run here, is not an error.
+// Of estimates the submission that plan plans. It returns no error if the submission is
+// invalid or can't run here; the estimate says so.
 func (e *Estimates) Of(ctx context.Context, plan func(Planner) (*Planned, error)) (*Estimate, error) {
 	var invalid *fault.Error
 	planned, err := plan(e.jobs.Planner())
@@ -84,8 +84,8 @@ func (e *Estimates) Of(ctx context.Context, plan func(Planner) (*Planned, error)
 // maxEstimateNotes is the maximum number of notes in an estimate.
 const maxEstimateNotes = 20
 
-// warningsOf returns the warnings of the algorithm files, merged over all rows of a
-// batch.
+// warningsOf returns the warnings defined in the algorithm files, merged over all rows of
+// a batch.
 func warningsOf(planned *Planned) (notes []fault.Field) {
 	said, files := map[string]bool{}, map[string]*algorithm.File{}
 	for _, a := range planned.Definitions {
@@ -142,7 +142,7 @@ func estimatedInputs(jobs []*Job) (inputs []Input) {
 	return inputs
 }
 
-// addRunTimes adds the run time of the longest job. It considers the largest job of each
+// addRunTimes adds the run time of the longest job, based on the largest job of each
 // class.
 func (e *Estimates) addRunTimes(ctx context.Context, est *Estimate, jobs []*Job) error {
 	largest := map[string]*Job{}

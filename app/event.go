@@ -99,7 +99,7 @@ func startEvent(was, j *Job) *Event {
 	b.CompletedAt, b.ResultBytes, b.Failure, b.Counts = unit.Time{}, nil, nil, was.Counts
 	b.forgetAttempt()
 	b.Private = was.Private // the attempt is still running; only its end releases the job
-	data, _ := b.Encode()   // encoding more of it succeeded before
+	data, _ := b.Encode()   // can't fail: the whole summary was encoded before
 	return &Event{Kind: EventJobChanged, Job: b, Was: was, Data: strictjson.Append(data, "previousStatus", was.Status)}
 }
 
@@ -109,7 +109,7 @@ func PresentEvents(j *Job) (all []*Event) {
 	if j.Metrics != nil && j.Status.Finished() {
 		all = append(all, metricsEvent(j, *j.Metrics))
 	}
-	data, _ := j.Summary().Encode() // it was encoded before
+	data, _ := j.Summary().Encode() // can't fail: it was encoded before
 	return append(all, &Event{Kind: EventJobChanged, Job: j.Summary(), Data: data})
 }
 
@@ -131,7 +131,7 @@ func metricsEvent(j *Job, m Metrics) *Event {
 	if len(m.Results) > maxEventResults {
 		m.Results = nil
 	}
-	data, _ := strictjson.Encode(struct { // metrics encoded before cannot fail
+	data, _ := strictjson.Encode(struct { // can't fail: the metrics were encoded before
 		jobRef
 		Metrics Metrics `json:"metrics"`
 	}{jobRefOf(j), m})
@@ -140,13 +140,13 @@ func metricsEvent(j *Job, m Metrics) *Event {
 
 // DeletionEvent returns the event of a deleted job.
 func DeletionEvent(j *Job) *Event {
-	data, _ := strictjson.Encode(jobRefOf(j)) // strings cannot fail
+	data, _ := strictjson.Encode(jobRefOf(j)) // can't fail: it has only strings
 	return &Event{Kind: EventJobDeleted, Job: j.Summary(), Data: data}
 }
 
 // NewProgressEvent returns the event for new progress of a running job.
 func NewProgressEvent(j *Job, p Progress) *Event {
-	data, _ := strictjson.Encode(struct { // Progress has no number that JSON cannot represent
+	data, _ := strictjson.Encode(struct { // can't fail: JSON can represent every Progress
 		jobRef
 		Progress Progress `json:"progress"`
 	}{jobRefOf(j), p})
@@ -199,7 +199,7 @@ func (e *Event) Encode() ([]byte, error) {
 	}
 	const data = `,"data":`
 	text := make([]byte, 0, len(head)+len(data)+len(e.Data))
-	text = append(append(text, head[:len(head)-1]...), data...) // the head has a kind and no data
+	text = append(append(text, head[:len(head)-1]...), data...) // head contains the kind but no data
 	return append(append(text, e.Data...), '}'), nil
 }
 

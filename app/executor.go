@@ -23,8 +23,8 @@ type Executor interface {
 	// Status finds out.
 	Start(ctx context.Context, t Task) (Handle, error)
 
-	// Status reports the status of each task, in the given order. After an error nothing
-	// is known about any of them. A Lost task has no process left.
+	// Status reports the status of each task, in the given order. If it returns an error,
+	// the status of all of them is unknown. A Lost task has no processes left.
 	Status(ctx context.Context, tasks []Task) ([]TaskStatus, error)
 
 	// Stop requests that a task end; Status reports when it has ended. Stop is
@@ -59,9 +59,9 @@ type Workers interface {
 	// assigned. After an error none of the rows starts.
 	StartWorker(ctx context.Context, dir string, t Task, rows []string) error
 
-	// ShutdownWorker shuts down the worker of a directory none of whose rows is needed, and
-	// reports whether it has exited, so that the directory can be removed. The caller
-	// repeats the call until then.
+	// ShutdownWorker shuts down the worker of a directory whose rows are no longer
+	// needed. It reports whether the worker has exited, so that the directory can be
+	// removed. The caller must repeat the call until then.
 	ShutdownWorker(ctx context.Context, dir string) (gone bool, err error)
 }
 
@@ -69,8 +69,8 @@ type Workers interface {
 type GPUWatcher interface {
 	Executor
 
-	// GPUsChanged returns a channel that receives after the GPUs of the Capacity have
-	// changed. It has one receiver.
+	// GPUsChanged returns a channel that receives a value after the GPUs in Capacity have
+	// changed. Only one goroutine must receive from it.
 	GPUsChanged() <-chan struct{}
 
 	// HoldGPUs sets the names of the GPUs assigned to jobs. Programs on other GPUs are
@@ -116,7 +116,8 @@ const (
 // Expected reports whether the GPU will be available to jobs once it is repaired.
 func (g FaultyGPU) Expected() bool { return g.Fault != GPUUndivided }
 
-// ExpectedGPUs returns the number of GPUs if none were faulty.
+// ExpectedGPUs returns the number of GPUs that jobs can use once the faulty ones are
+// repaired.
 func (c Capacity) ExpectedGPUs() int {
 	n := len(c.GPUs)
 	for _, g := range c.FaultyGPUs {
@@ -151,8 +152,8 @@ type Task struct {
 // Owner identifies the owner of a task to cluster administrators.
 type Owner struct {
 	Organization, Email string
-	Job                 string // setNames of the job
-	Batch               string // setNames of its batch; "" if none
+	Job                 string // name of the job
+	Batch               string // name of its batch; "" if it has none
 }
 
 // ClusterJob is the cluster job that runs a task.
@@ -176,11 +177,11 @@ const (
 // TaskStatus is what an executor reports about a task.
 type TaskStatus struct {
 	State     TaskState
-	Reason    string // of TaskStarting: why it waits; of TaskRunning: what is wrong; of TaskLost: what is known
+	Reason    string // why a TaskStarting task waits, what is wrong with a TaskRunning one, or what is known about a TaskLost one
 	StartedAt time.Time
 	Progress  *Progress
 	Cluster   ClusterJob // as far as known
-	Outcome   *Outcome   // of TaskEnded; of a row lost before it started: who canceled its worker
+	Outcome   *Outcome   // of a TaskEnded task; for a row lost before it started, says who canceled its worker
 }
 
 // Aliases of the types that executors and tasks exchange. They are defined in package

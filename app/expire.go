@@ -25,9 +25,8 @@ type Expired struct {
 	Counted int64 `json:"-"` // bytes as counted by quotas
 }
 
-// Expire deletes a finished job that is not pinned if fits still accepts it, together
-// with the uploads that no remaining job refers to. It returns nil if the job has to be
-// kept.
+// Expire deletes a finished job if it is not pinned and fits still accepts it, together
+// with the uploads that no remaining job refers to. It returns nil if the job is kept.
 func (s *Jobs) Expire(ctx context.Context, id JobID, fits func(*Job) bool) (*Expired, error) {
 	var e *expiry
 	err := s.store.Update(ctx, func(tx Tx) (err error) {
@@ -104,7 +103,8 @@ func (s *Jobs) expiryOf(tx Tx, id JobID, fits func(*Job) bool) (*expiry, error) 
 	return &expiry{rows: rows}, nil
 }
 
-// unreferencedUploads returns those of the jobs' uploads that no job refers to.
+// unreferencedUploads returns the uploads that the deleted jobs read and that no
+// remaining job refers to.
 func unreferencedUploads(tx Tx, rows []*Job) ([]*Upload, error) {
 	var uploads []*Upload
 	for _, id := range UploadsOf(rows) {

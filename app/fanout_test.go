@@ -46,8 +46,8 @@ func TestTooLargeSourcesAreRefused(t *testing.T) {
 	}
 }
 
-// TestExpansionsGiveTheirMemoryBack runs more expansions, including failing ones, than
-// fit at once, one after the other.
+// TestExpansionsGiveTheirMemoryBack runs expansions one after the other, some of which
+// fail. Together they would exceed the memory limit.
 func TestExpansionsGiveTheirMemoryBack(t *testing.T) {
 	s := newSite(t)
 	s.Upload(ann, "a.csv", "steps\n1"+strings.Repeat(" ", 31<<10))
@@ -89,7 +89,7 @@ func TestLargeExpansionsAtOnceAreBounded(t *testing.T) {
 	must.OK(t, must.Error3(service.Jobs.SubmitBatch(t.Context(), ann, fanOut(t, "late", `{"each":{"*":"csv:inputs/a.csv"}}`))))
 }
 
-// holding is a store whose updates wait.
+// holding is a store whose updates block until they are released.
 type holding struct {
 	app.Store
 	entered, release chan struct{}

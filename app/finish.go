@@ -25,7 +25,7 @@ type Ending struct {
 	Warnings    []string        // reasons to doubt the metrics
 	ResultBytes int64           // of a completed job
 	LeftOut     *LeftOut        // files missing from the result
-	Cluster     ClusterJob      // ran the attempt
+	Cluster     ClusterJob      // cluster job that ran the attempt
 	MoreMemory  int64           // memory for a rerun after running out of memory; 0 means no rerun
 }
 
@@ -90,8 +90,8 @@ func (j *Job) markStarted(at time.Time) {
 	}
 }
 
-// clockLag returns how far the clock that reported start is behind: no job starts before it is
-// queued.
+// clockLag returns how far the clock that reported start is behind, given that a job
+// can't start before it is queued.
 func (j *Job) clockLag(start time.Time) time.Duration { return max(0, j.Private.QueuedAt.Sub(start)) }
 
 func (j *Job) measure(e Ending) {
@@ -111,7 +111,7 @@ func (e *Ending) why() string {
 	case e.Lost != "":
 		return e.Lost
 	case e.Outcome != nil && e.Outcome.Message != "":
-		return strings.TrimSuffix(e.Outcome.Message, ".") // it becomes part of a sentence
+		return strings.TrimSuffix(e.Outcome.Message, ".") // the message becomes part of a sentence
 	}
 	return "its machine or process disappeared"
 }

@@ -214,12 +214,12 @@ func (s *site) storedJob(id app.JobID) (j *app.Job) {
 	return j
 }
 
-// success is the end of an attempt that completes its job.
+// success returns the ending of an attempt that completes its job.
 func success() app.Ending {
 	return app.Ending{Outcome: &app.Outcome{Cause: app.CauseDone}, ResultBytes: 7}
 }
 
-// failure is the end of an attempt that fails its job.
+// failure returns the ending of an attempt that fails its job.
 func failure() app.Ending {
 	return app.Ending{
 		Outcome: &app.Outcome{Cause: app.CauseExit, ExitCode: 1},

@@ -13,9 +13,9 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// ResolveInputs resolves the inputs of a claimed job that other jobs have produced since
-// it was submitted, and validates the settings that depend on them, as Submit does for
-// existing files. It returns a failure if the job can't run with them.
+// ResolveInputs resolves those inputs of a claimed job that other jobs have produced
+// since it was submitted. It validates the settings that depend on them, as Submit does
+// for existing files. It returns a failure if the job can't run with them.
 func (s *Runs) ResolveInputs(ctx context.Context, j *Job) (*Failure, error) {
 	if !slices.ContainsFunc(j.Private.References, func(r Reference) bool { return r.Pending }) {
 		return nil, nil

@@ -166,7 +166,7 @@ type Private struct {
 	Lost            int                 `json:"lost,omitempty"`    // lost attempts since submission or retry
 	References      []Reference         `json:"sources,omitempty"`
 	Waits           []Dependency        `json:"waits,omitempty"`     // dependencies still awaited, or awaited when it failed
-	Cause           JobID               `json:"cause,omitempty"`     // the one of Waits that caused the failure
+	Cause           JobID               `json:"cause,omitempty"`     // the dependency in Waits that caused the failure
 	KeepsDependants bool                `json:"spares,omitempty"`    // stopped, and its dependents wait until it is retried
 	Unpropagated    bool                `json:"unsettled,omitempty"` // status not yet propagated to its dependents
 	Pending         *PendingChange      `json:"asked,omitempty"`     // of a batch: the change in progress to its rows
@@ -178,7 +178,7 @@ type Private struct {
 
 	// State of the current attempt.
 	Claimed bool   `json:"claimed,omitempty"` // taken from the queue by the runner
-	Stop    bool   `json:"stop,omitempty"`    // stopping was requested
+	Stop    bool   `json:"stop,omitempty"`    // a stop was requested
 	StopBy  string `json:"stopBy,omitempty"`  // e-mail of the user who stopped it
 	Token   string `json:"token,omitempty"`   // identifies the attempt to executors
 	Handle  Handle `json:"handle,omitempty"`
@@ -218,7 +218,7 @@ type Reference struct {
 type Dependency struct {
 	Job  JobID  `json:"job"`
 	Name string `json:"name"`
-	Any  bool   `json:"any,omitempty"` // sufficient even if it failed
+	Any  bool   `json:"any,omitempty"` // a failed job also satisfies it
 }
 
 // satisfiesDependency reports whether a job that depends on d can stop waiting for it.
@@ -255,7 +255,7 @@ func (d *Job) AffectedDependants() []Dependence {
 	return []Dependence{WaitsForSuccess, WaitsForEnd}
 }
 
-// Metrics are the metrics of a finished job.
+// Metrics holds the metrics of a finished job.
 type Metrics struct {
 	QueueSeconds float64         `json:"queueSeconds"` // from submission or retry to the start
 	RunSeconds   float64         `json:"runSeconds"`

@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Jobs submits, lists, changes and deletes jobs, and links to their results.
+// Jobs submits, lists, changes and deletes jobs, and creates links to their results.
 type Jobs struct{ *core }
 
 // MaxWait is the maximum time a client can wait for a job to change.
@@ -64,7 +64,7 @@ func (s *Jobs) readStored(ctx context.Context, by Caller, name string) (stored S
 	return stored, err
 }
 
-// Named returns a job of the caller's organization, which the caller can modify.
+// Named returns a job of the caller's organization. The caller owns the returned Job.
 func (s *Jobs) Named(ctx context.Context, by Caller, name string) (j *Job, err error) {
 	err = s.store.View(ctx, func(tx Tx) (err error) {
 		j, err = jobNamed(tx, by, name)

@@ -10,12 +10,12 @@ import (
 	"molrun/app/job/notice"
 )
 
-// MaxTags is the maximum number of tags of a job.
+// MaxTags is the maximum number of tags per job.
 const MaxTags = 20
 
-// Labels are the tags and the note by which users find a job, and its notification
-// recipients. They are not part of its work: they can change at any time, and submissions
-// that differ only in labels are identical.
+// Labels holds the tags and note by which users find a job, and its notification
+// recipients. Labels are not part of the job's work: they can change at any time, and
+// submissions that differ only in labels are identical.
 type Labels struct {
 	Tags   map[string]*string // nil removes a tag
 	Note   *string            // nil keeps the note, "" removes it

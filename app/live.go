@@ -8,10 +8,10 @@ import (
 	"molrun/app/job/eta"
 )
 
-// liveStates is the state of jobs kept only in memory: the progress of running jobs, and
-// why queued jobs wait.
+// liveStates holds the state of jobs that is kept only in memory: the progress of running
+// jobs, and the reasons why queued jobs wait.
 type liveStates struct {
-	running eta.Running // expected ends
+	running eta.Running // expected end times
 
 	mu        sync.Mutex
 	progress  map[JobID]Progress
@@ -29,7 +29,7 @@ type QueueForecast interface {
 	Forecast(now time.Time, jobs []Waiting) eta.Forecast
 }
 
-// jobStarted records that a job runs.
+// jobStarted records that a job has started.
 func (l *liveStates) jobStarted(j *Job, e eta.Estimate) {
 	l.running.Begin(string(j.ID), j.StartedAt.Time, j.Attempts, e, e.Basis(j.Type, j.Version))
 }
@@ -42,7 +42,7 @@ func (l *liveStates) attemptEnded(id JobID) {
 	delete(l.progress, id)
 }
 
-// setProgress reports whether the progress is new.
+// setProgress records the progress of a job and reports whether it has changed.
 func (l *liveStates) setProgress(id JobID, p Progress, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -49,8 +49,8 @@ func SequencesDigest(letters []string) string {
 // maker is a job that makes files for others.
 type maker struct {
 	name      string
-	id        JobID // "" until found or planned
-	completed bool  // when it was found
+	id        JobID // "" until it is found or planned
+	completed bool  // whether it was COMPLETED when found
 	algorithm *algorithm.File
 	settings  *strictjson.Value
 	job       *Job // to be queued; nil if it exists already
@@ -69,7 +69,8 @@ func (f *madeFile) reference() algorithm.FileReference {
 	return algorithm.FileReference{Loc: f.at(), Text: "job:" + f.by.name + "/@" + f.parameter.Maker.Output}
 }
 
-// Limits of an input file whose content is part of a job's name.
+// Limits on an input file whose content determines the name of the job that makes another
+// file.
 const (
 	maxNamingFile    = 4 << 20
 	maxNamingRecords = 10_000
@@ -114,7 +115,7 @@ func (p *plan) findMakers(ctx context.Context, rows []row) error {
 	})
 }
 
-// makerOf returns the job that makes a file for a row, or what is wrong.
+// makerOf returns the job that makes a file for a row, or a validation error.
 func (p *plan) makerOf(r *row, parameter algorithm.Parameter) (by *maker, wrong fault.Field, err error) {
 	want := parameter.Maker
 	asks := func(msg string) (*maker, fault.Field, error) {
@@ -181,8 +182,9 @@ func settingsOf(members []strictjson.Member, more map[string]any) (*strictjson.V
 	return strictjson.Parse(strictjson.AppendPlainMembers(nil, members))
 }
 
-// digestFor returns how a row names a file that another job reads as parameter reads,
-// with the digest of its content, or what is wrong with it.
+// digestFor returns a row's reference to the file in setting name, and the digest of the
+// content that the making job reads with its parameter reads. If the file can't be used,
+// msg says why.
 func (p *plan) digestFor(r *row, name string, reads *algorithm.Parameter) (text, sum, msg string, err error) {
 	i := slices.IndexFunc(r.references, func(ref Reference) bool { return ref.Setting == name })
 	if i < 0 {
@@ -229,7 +231,7 @@ func (p *plan) digestFor(r *row, name string, reads *algorithm.Parameter) (text,
 // or is being stopped, it tries the next numbered name.
 func (p *plan) find(tx Tx, m *maker) error {
 	if m.id != "" {
-		return nil // found for rows of another type of the pipeline
+		return nil // already found, for rows of another type in the pipeline
 	}
 	first := m.name
 	for n := 2; ; n++ {
@@ -252,7 +254,7 @@ func (j *Job) makesFor(m *maker) bool {
 	return j.Type == m.algorithm.Type && !j.IsBatch() && j.Status != Failed && !j.Private.Stop
 }
 
-// addMadeInputs adds the files of the makers that some selects to the inputs of the rows.
+// addMadeInputs adds the files of the makers selected by some to the inputs of the rows.
 func (p *plan) addMadeInputs(tx Tx, rows []row, some func(*maker) bool) error {
 	for i := range rows {
 		r := &rows[i]
@@ -352,7 +354,7 @@ func (p *plan) planMakers(ctx context.Context, a *algorithm.File, makers []*make
 	return nil
 }
 
-// locateFaults converts an error of the job that makes the file to one of the row.
+// placed converts an error of the job that makes the file to an error of the row.
 func (f *madeFile) placed(w fault.Field) fault.Field {
 	if len(w.Loc) > 0 {
 		for _, given := range f.parameter.Maker.Files {

@@ -287,7 +287,7 @@ func TestMakersThatChangeMeanwhile(t *testing.T) {
 	const text = ">a\nMKVLAAGIVG\n"
 	for name, tt := range map[string]struct {
 		before, meanwhile func(s *site)
-		suffix            string // of the name of the search that is read
+		suffix            string // of the name of the search whose result is read
 	}{
 		"an equal one is submitted": {func(*site) {}, func(s *site) { s.fold(bob, "g", s.foldSettings(bob, "b.fasta", text)) }, ""},
 		"it fails":                  {func(s *site) { s.fold(bob, "g", s.foldSettings(bob, "b.fasta", text)) }, func(s *site) { s.Fail(s.search("lab").ID, nil) }, "-2"},

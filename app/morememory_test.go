@@ -134,7 +134,7 @@ func TestCancelledJobGetsNoMoreMemory(t *testing.T) {
 	s.wantStandings("stopped", map[string]string{"a": "FAILED OUT_OF_MEMORY"})
 }
 
-// TestLostAttemptKeepsTheMemory loses the attempt that follows the one that ran out of
+// TestLostAttemptKeepsTheMemory has a job lose the attempt after the one that ran out of
 // memory.
 func TestLostAttemptKeepsTheMemory(t *testing.T) {
 	s := newSite(t, growFile)

@@ -9,8 +9,8 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// JobOrigin is where jobs run. It adds to the record in a job's result everything needed
-// to repeat the work, here or on another server.
+// JobOrigin identifies where jobs run. It adds to the record in a job's result everything
+// needed to repeat the work, here or on another server.
 type JobOrigin struct {
 	Version string // of molrun
 	Host    string
@@ -36,8 +36,8 @@ type recordedAlgorithm struct {
 	Text   string `json:"text"`
 }
 
-// Describe appends to a job's record its submission, its algorithm file unless that is
-// nil, and where it ran.
+// Describe appends the job's submission, its algorithm file a unless that is nil, and the
+// place where it ran to the record.
 func (o JobOrigin) Describe(record Record, j *Job, a *algorithm.File) (Record, error) {
 	submission, err := recordSubmission(j)
 	if err != nil {

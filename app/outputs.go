@@ -17,8 +17,8 @@ type sibling struct {
 	algorithm *algorithm.File // nil if it does not exist
 }
 
-// resolveResult returns the files of another job's result, as pending if the job has not
-// finished.
+// resolveResult returns the files of another job's result, or pending references if that
+// job has not finished.
 func (p *plan) resolveResult(tx Tx, r naming.Reference) (files []resolvedFile, err error) {
 	if s, ok := p.siblings[r.Job]; ok {
 		return pending(s.id, r, s.algorithm)

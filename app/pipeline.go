@@ -78,7 +78,7 @@ func (p *pipeline) check(ctx context.Context) error {
 	return nil
 }
 
-// setNames sets the names of the rows and records what is wrong with them.
+// setNames sets the names of the rows and records the errors in them.
 func (p *pipeline) setNames() {
 	p.names = make([]string, len(p.sub.Jobs))
 	seen := map[string]int{}
@@ -99,7 +99,7 @@ func (p *pipeline) setNames() {
 	}
 }
 
-// planKey is the key of rows that one plan can check together.
+// planKey groups the rows that one plan can check together.
 type planKey struct {
 	typ, version string
 	priority     int
@@ -113,7 +113,7 @@ func (p *pipeline) planRows(ctx context.Context) error {
 	groups, order := map[planKey][]int{}, []planKey{}
 	for i, j := range p.sub.Jobs {
 		if j.Type == "" {
-			continue // reported during decoding
+			continue // already reported during decoding
 		}
 		a := planKey{j.Type, j.Version, p.sub.Priority, cmp.Or(j.MaxRuntime, p.sub.MaxRuntime)}
 		if j.Priority != nil {
@@ -160,7 +160,7 @@ func (p *pipeline) planGroup(ctx context.Context, a planKey, group []int) error 
 	return nil
 }
 
-// setDependencies sets what each row waits for; rows without After wait for common.
+// setDependencies sets the dependencies of each row. Rows without After depend on common.
 func (p *pipeline) setDependencies(ctx context.Context, common []Dependency) (err error) {
 	p.waits = make([][]Dependency, len(p.names))
 	total := 0

@@ -217,7 +217,7 @@ func apply(jobs []app.PipelineJob, change func([]app.PipelineJob)) []app.Pipelin
 // bodies numbers pipelines so that no two have the same body.
 var bodies atomic.Int64
 
-// makes completes a job with one file in its result.
+// makes completes a job with a single file in its result.
 func (s *site) makes(name, file string, size int) {
 	s.t.Helper()
 	s.Complete(s.job(chief, name).ID, map[string]string{file: strings.Repeat("t", size)})

@@ -41,9 +41,9 @@ type plan struct {
 	outputs        map[naming.Reference][]resolvedFile // already resolved
 	resolved       int                                 // number of resolved files
 	makers         map[string]*maker                   // jobs that make requested files, by work
-	digests        map[string]string                   // of sequences in makers' names, by path
+	digests        map[string]string                   // digests of the sequences that makers are named after, by file path
 	data           map[string]string                   // site data identifiers, by type of maker
-	forMakers      bool                                // it plans makers
+	forMakers      bool                                // whether it plans makers
 	expanded       *fanout.Rows                        // nil if the request lists the rows
 	reserved       int64                               // bytes reserved for this expansion
 	faults         []fault.Field
@@ -147,14 +147,14 @@ func (p *plan) checkLabels(l Labels) { p.addBelow(nil, l.faults(p.by, p.options.
 type row struct {
 	sent       *strictjson.Value
 	settings   *strictjson.Value // checked, with defaults; nil if invalid
-	normalized json.RawMessage   // the same as programs read them
+	normalized json.RawMessage   // the same, as passed to programs
 	needs      placement.Resources
 	executor   string
 	maxRuntime int64
 	limitOf    string // source of maxRuntime; "" for algorithm or request
 	inputs     []Input
 	references []Reference
-	named      []algorithm.NamedFile // parallel to references
+	named      []algorithm.NamedFile // in the order of the references
 	facts      algorithm.Facts       // metadata of existing files
 	made       []madeFile            // files made by other jobs and not yet among the inputs
 	waits      []Dependency          // for the jobs whose results are read
@@ -165,7 +165,7 @@ type row struct {
 func (p *plan) rows(ctx context.Context, all []*strictjson.Value, loc func(i int) []any) ([]row, error) {
 	rows := make([]row, len(all))
 	for i, settings := range all {
-		if settings == nil { // reported during decoding
+		if settings == nil { // already reported during decoding
 			continue
 		}
 		rows[i].sent = settings
@@ -213,7 +213,7 @@ func (p *plan) placeRow(r *row) []fault.Field {
 	executor, limit, faults := p.router.ChooseExecutor(p.algorithm, p.by.routed(), needs, r.maxRuntime)
 	r.executor = executor
 	if why, unready := p.unavailable[executor]; unready {
-		if p.faulty("type") { // no executor can run it, which is already reported
+		if p.faulty("type") { // already reported: no executor can run it
 			return nil
 		}
 		return []fault.Field{{Type: "not_ready", Msg: why}}
@@ -304,7 +304,7 @@ func (p *plan) validatorInput(r row) (algorithm.ValidatorRow, error) {
 	return q, nil
 }
 
-// job creates the queued job of a row.
+// job creates the queued job for a row.
 func (p *plan) job(id JobID, name string, r row) *Job {
 	now := unit.At(p.now())
 	return &Job{
@@ -364,8 +364,8 @@ func factsOf(references []Reference) algorithm.Facts {
 	return facts
 }
 
-// meaningHash identifies work by its algorithm, version, and settings with defaults
-// filled in. References to files are hashed as written.
+// meaningHash identifies work by its algorithm, version, and settings including defaults.
+// File references are hashed as written.
 func meaningHash(kind string, a *algorithm.File, rows ...json.RawMessage) string {
 	parts := [][]byte{[]byte(hashVersion), []byte(kind), []byte(a.Type), []byte(a.Version)}
 	for _, row := range rows {

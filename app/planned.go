@@ -14,7 +14,7 @@ type Planner struct{ *core }
 // Planner returns a planner for submissions.
 func (s *Jobs) Planner() Planner { return Planner{s.core} }
 
-// Planned is the jobs that a submission would queue.
+// Planned holds the jobs that a submission would queue.
 type Planned struct {
 	job         *Job
 	subjobs     []*Job

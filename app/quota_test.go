@@ -39,7 +39,7 @@ func TestQueuedQuotaLimitsSubmissionsAndRetries(t *testing.T) {
 	if _, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", `{}`)); err != nil || created {
 		t.Errorf("a repeated submission at the quota: created %v, error %v; want the job that exists", created, err)
 	}
-	s.submit(eve, "e", `{}`) // other organizations are not affected
+	s.submit(eve, "e", `{}`) // other organizations' quotas are separate
 	s.Run(first.ID, failure())
 	s.submit(bob, "b", `{}`)
 	wantCode(t, "a retry beyond the quota", must.Error2(s.Jobs.Retry(t.Context(), ann, "a")), fault.QuotaExceeded)
@@ -118,7 +118,7 @@ func TestConcurrentUploadsShareTheQuota(t *testing.T) {
 	must.OK(t, second.Grow(ctx, 1000))
 	second.Release()
 
-	// Without reservations, the stored usage decides.
+	// Without reservations, admission depends on the stored usage.
 	var wg sync.WaitGroup
 	errs := make([]error, 2)
 	for i, id := range ids {
@@ -144,8 +144,8 @@ func TestPartsShareTheQuota(t *testing.T) {
 	must.OK(t, err)
 	wantQuotaExceeded(t, "parts that do not fit along with a whole file", must.Error3(s.Files.BeginPart(ctx, ids[1], 500, 0)), "600 bytes being uploaded")
 
-	// Parts of unknown length count as they arrive, and only once after they are
-	// recorded.
+	// Bytes of parts of unknown length count as they arrive, and are not counted again
+	// when they are recorded.
 	generation, parts, err := s.Files.BeginPart(ctx, ids[1], -1, 0)
 	must.OK(t, err)
 	must.OK(t, s.Files.BeginPartial(ctx, ids[1], &app.Partial{Generation: generation}))
@@ -249,7 +249,7 @@ func TestRunningJobsShareWhatIsLeft(t *testing.T) {
 	s.Service = s.WithOptions(s.Store, app.Options{Quota: func(_, user string) quota.Quota { return of[user] }}, echoFile)
 	for _, tt := range []struct {
 		name          string
-		written, want [3]int64 // MiB
+		written, want [3]int64 // in MiB, for two jobs of ann and one of bob
 	}{
 		{"nothing is written", [3]int64{}, [3]int64{60, 60, 100}},
 		{"each has what others leave", [3]int64{10, 20, 30}, [3]int64{40, 50, 70}},

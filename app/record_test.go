@@ -55,8 +55,8 @@ func TestNormalizedSettingsAreStoredAsADifference(t *testing.T) {
 	}
 }
 
-// TestPrivatePartsHaveAHead stores every field that a head can represent, and values that
-// it can't.
+// TestPrivatePartsHaveAHead stores every field that a head can represent, with values
+// that it can represent and values that it can't.
 func TestPrivatePartsHaveAHead(t *testing.T) {
 	created := unit.At(time.Unix(1e9, 5e6))
 	whole := app.Private{

@@ -80,8 +80,8 @@ type resolvedFile struct {
 	ref   Reference
 }
 
-// resolveReference resolves one reference, to several files if it names an output. The
-// error is Invalid if there are no such files.
+// resolveReference resolves one reference. If the reference names an output, the result
+// can be several files. The error is Invalid if there are no such files.
 func (p *plan) resolveReference(tx Tx, parameter algorithm.Parameter, text string) ([]resolvedFile, error) {
 	files, err := p.locateFiles(tx, text)
 	if err != nil {
@@ -176,17 +176,17 @@ func findUpload(tx Tx, by Caller, ref string) (*Upload, error) {
 	return tx.UploadNamed(by.Organization, by.Email, ref[:i], ref[i+1:])
 }
 
-// defaultExpanding is the default of Options.Expanding.
+// defaultExpanding is the default of Options.MaxExpandingBytes.
 const defaultExpanding = 192 << 20
 
-// maxListed limits the uploads read from a folder, where a file can be uploaded many
-// times under one name, and the files that the settings of a submission name.
+// maxListed limits the number of uploads read from a folder, where one name can have many
+// uploads, and the number of files that the settings of a submission can refer to.
 const maxListed = 100_000
 
 // ownFiles provides a caller's files for the expansion of a batch.
 type ownFiles struct {
 	*plan
-	read int64 // bytes
+	read int64 // bytes read
 }
 
 // List returns the names of the uploads in a folder and whether each is completed.

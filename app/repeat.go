@@ -6,8 +6,8 @@ import (
 	"molrun/app/base/fault"
 )
 
-// checkRepeat returns nil if other requests the same work as j, with the same body or the
-// same meaning. Otherwise it returns an error that names the differences.
+// checkRepeat returns nil if other requests the same work as j: its body or its meaning
+// is the same. Otherwise it returns an error that names the differences.
 func (j *Job) checkRepeat(other *Job) error {
 	if j.Private.Sent == other.Private.Sent {
 		return nil

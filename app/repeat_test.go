@@ -43,7 +43,8 @@ func (s *site) repeat(service *app.Service, text string) string {
 	return "again"
 }
 
-// differs returns the error for a submission that differs from the existing job.
+// differs returns the error for a submission that differs from the existing job of the
+// same name.
 func differs(name, members string) string {
 	member := "jobName"
 	if name == "screen" {

@@ -16,7 +16,7 @@ var slurmFromTwoCPUs = routing.Table{
 	Rules: []routing.Rule{{Min: placement.Resources{CPUs: 2}, Executor: "slurm"}},
 }
 
-// greedyOn returns the greedy algorithm for a fixed executor, with additional sections.
+// greedyOn returns the greedy algorithm with a fixed executor and additional sections.
 func greedyOn(executor, more string) string {
 	return strings.Replace(greedyFile, "command =", "executor = \""+executor+"\"\ncommand =", 1) + more
 }

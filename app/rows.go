@@ -12,8 +12,8 @@ import (
 
 // A batch can have ten thousand rows, and a transaction that changed them all would block
 // other submissions for seconds. So the pending change is stored with the batch, and each
-// transaction changes some rows: the first at once, the others in ChangeRows, also after
-// a restart.
+// transaction changes some of the rows. The request itself changes the first ones;
+// ChangeRows changes the rest, even after a restart.
 
 // rowsStep is the default number of rows of a batch changed in one transaction.
 const rowsStep = 50
@@ -38,7 +38,7 @@ func (a *PendingChange) statuses() []Status {
 // isStopping reports whether all rows of a batch are being stopped.
 func (j *Job) isStopping() bool { return j.Private.Pending != nil && !j.Private.Pending.Retry }
 
-// rowsChanged is the effect of one transaction on rows of a batch.
+// rowsChanged describes what one transaction changed in the rows of a batch.
 type rowsChanged struct {
 	rows       []JobID
 	retried    int
@@ -173,8 +173,8 @@ func (s *Runs) nextPendingBatch(ctx context.Context) (id JobID, err error) {
 // wakeRows makes ChangeRows look for work.
 func (c *core) wakeRows() { wake(c.wakeChanges) }
 
-// pendingRows counts the rows of a holder's batches that are yet to enter the queue, for
-// the quota.
+// pendingRows counts the rows of a quota holder's batches that have yet to enter the
+// queue.
 func pendingRows(tx Tx, organization, user string) (n int, err error) {
 	for id, err := range tx.PendingBatches() {
 		if err != nil {

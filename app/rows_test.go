@@ -18,7 +18,7 @@ func newStepped(t *testing.T) *site {
 	return s
 }
 
-// restart restarts the service on the same records.
+// restart restarts the service with the same records.
 func (s *site) restart() {
 	of := func(_, user string) quota.Quota {
 		if user == ann.Email {

@@ -70,7 +70,7 @@ func collect[T any](ctx context.Context, store Store, walk func(Tx) iter.Seq2[T,
 	return all, err
 }
 
-// Claims lists the claimed jobs, oldest first, without reading their records.
+// Claims lists the claimed jobs, oldest first. It does not read their records.
 func (s *Runs) Claims(ctx context.Context) ([]Claimed, error) {
 	return collect(ctx, s.store, Tx.Claims)
 }
@@ -81,8 +81,8 @@ func (s *Runs) Queue(ctx context.Context, executor string, visit func(Waiting) V
 }
 
 // Lines returns the queue of an executor by priority and user, in the order of Queue,
-// with the oldest jobs of each line: about most jobs in total, but always up to a hundred
-// per line.
+// with the oldest jobs of each line: about most jobs in total, but at least a hundred per
+// line if it has as many.
 func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []QueueLine, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		if lines, err = tx.QueueLines(executor); err != nil || len(lines) == 0 {
@@ -111,10 +111,10 @@ func (s *Runs) Lines(ctx context.Context, executor string, most int) (lines []Qu
 
 // ClaimLimit limits which rows of a batch a worker claims.
 type ClaimLimit struct {
-	Worker        string  // setNames of the worker, "" if none
+	Worker        string  // name of the worker; "" if there is none
 	Rows          int     // maximum number of rows
 	Seconds       float64 // maximum total run time, predicted from the history of their class
-	MaxRowSeconds float64 // maximum run time of the first row; longer rows get no worker
+	MaxRowSeconds float64 // maximum run time of the first row; a longer row gets no worker
 }
 
 // Claim takes a job from the queue and starts its next attempt. If the job is a short row
@@ -161,8 +161,8 @@ func (s *Runs) Claim(ctx context.Context, id JobID, leased placement.Devices, p 
 	return j, rows, nil
 }
 
-// stoppingBatch returns the job's batch, or the job itself if it is a batch, if all its
-// rows are being stopped, and otherwise nil.
+// stoppingBatch returns j if it is a batch, or otherwise the batch of j. It returns nil
+// if the rows of that batch are not being stopped.
 func stoppingBatch(tx Tx, j *Job) (batch *Job, err error) {
 	switch {
 	case j.IsBatch():
@@ -199,7 +199,7 @@ func (s *Runs) ClaimRows(ctx context.Context, first *Job, p ClaimLimit) (rows []
 	return rows, nil
 }
 
-// claimRows is ClaimRows for a batch that is not being stopped.
+// claimRows claims rows of a batch that is not being stopped.
 func claimRows(tx Tx, first *Job, p ClaimLimit) ([]*Job, error) {
 	rows, err := similarRows(tx, first, p)
 	if err != nil || len(rows) == 0 {
@@ -272,9 +272,9 @@ func similarRows(tx Tx, first *Job, p ClaimLimit) (rows []*Job, err error) {
 	return rows, err
 }
 
-// canShareProcess reports whether a queued job can run in the process of another one: both are
-// rows of the same batch, and the queued one has not been tried yet. A row tried before
-// might have crashed the process it ran in.
+// canShareProcess reports whether queued job j can run in the same process as other: both
+// are rows of the same batch, and j has not been tried yet. A row that has been tried
+// before might have crashed the process that it ran in.
 func canShareProcess(j, other *Job) bool {
 	p, q := &j.Private, &other.Private
 	return p.Batch != "" && p.Batch == q.Batch && j.Attempts == 0 && !p.Stop && len(p.Waits) == 0 &&
@@ -345,8 +345,8 @@ func (s *Runs) Reject(ctx context.Context, id JobID, message string) error {
 	return err
 }
 
-// PlacementOf returns where a job goes on its executor under the current rules, which can
-// have changed since it was submitted.
+// PlacementOf returns the placement of a job on its executor under the current rules,
+// which can have changed since it was submitted.
 func (s *Runs) PlacementOf(ctx context.Context, j *Job) (placement.Placement, error) {
 	if j.Executor == placement.Local {
 		return placement.Placement{}, nil
@@ -373,7 +373,7 @@ func (s *Runs) Blocked() eta.Reason {
 	return eta.Reason{}
 }
 
-// DiskShortage returns why no job can start because of disk usage, or "". Jobs must leave
+// DiskShortage returns why disk usage prevents jobs from starting, or "". Jobs must leave
 // the disk space that records need: without it nothing could be recorded, deleted, or
 // even read after a restart.
 func (s *Runs) DiskShortage() string {
@@ -387,7 +387,8 @@ func (s *Runs) DiskShortage() string {
 	return ""
 }
 
-// minStorage is what an admitted job can always write, even if the quota is exhausted.
+// minStorage is the number of bytes that an admitted job can always write, even if the
+// quota is exhausted.
 const minStorage = 1 << 20
 
 // Writing is a running or starting job and the number of bytes it has written.
@@ -397,9 +398,9 @@ type Writing struct {
 }
 
 // StorageShares returns how many bytes each of these jobs can write in total before its
-// user or organization exceeds its storage quota; 0 means no limit. The jobs share the
-// remaining quota. If they have exceeded it, only the share of the job that has written
-// most is reduced below what it has written.
+// user or organization exceeds its storage quota. 0 means no limit. The jobs share the
+// remaining quota. If they have exceeded it, only the job that has written the most gets
+// a share smaller than what it has written.
 func (s *Runs) StorageShares(ctx context.Context, jobs []Writing) (shares []int64, err error) {
 	holders := map[quota.Holder][]int{}
 	for i, w := range jobs {
@@ -499,7 +500,7 @@ func (d *Drain) reason() string {
 	return text
 }
 
-// Drained returns the current drain, or nil if jobs are started.
+// Drained returns the current drain, or nil if jobs can start.
 func (s *Runs) Drained() *Drain { return s.drain.Load() }
 
 // Drain pauses the start of jobs until Resume, even across restarts. Draining again
@@ -518,7 +519,7 @@ func (s *Runs) Drain(ctx context.Context, by Caller, reason string) (*Drain, err
 func (s *Runs) Resume(ctx context.Context, by Caller) error { return s.putDrain(ctx, by, nil) }
 
 func (s *Runs) putDrain(ctx context.Context, by Caller, d *Drain) error {
-	s.draining.Lock() // the order in memory must be that of the commits
+	s.draining.Lock() // keeps memory in the order of the commits
 	defer s.draining.Unlock()
 	err := s.store.Update(ctx, func(tx Tx) error {
 		if err := checkOperator(tx, by); err != nil {

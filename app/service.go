@@ -11,7 +11,7 @@ import (
 )
 
 // Service provides every use case, grouped by noun. It implements the rules and is
-// independent of any technology: records are accessed through a Store, files through
+// independent of any technology: it accesses records through a Store and files through
 // Blobs.
 type Service struct {
 	Jobs       *Jobs       // submit, show, cancel, fetch results
@@ -19,7 +19,7 @@ type Service struct {
 	Runs       *Runs       // queries and reports of the runner
 }
 
-// NewService returns a service on its dependencies.
+// NewService returns a service that uses these dependencies.
 func NewService(store Store, blobs Blobs, catalogue *algorithm.Catalogue, o Options) (*Service, error) {
 	if o.Now == nil {
 		return nil, errors.New("a service needs a clock")

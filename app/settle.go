@@ -19,8 +19,8 @@ import (
 // propagationStep is the default number of dependents handled in one transaction.
 const propagationStep = 100
 
-// Propagate propagates pending statuses to some dependents, and wakes the runner if there
-// were any.
+// Propagate propagates pending statuses to some dependents, and wakes the runner if any
+// were pending.
 func (s *Runs) Propagate(ctx context.Context) error {
 	none := false
 	err := s.store.View(ctx, func(tx Tx) error {
@@ -45,8 +45,8 @@ func (s *Runs) Propagate(ctx context.Context) error {
 	return err
 }
 
-// propagateSome propagates pending statuses to some dependents, and returns these and
-// their batches.
+// propagateSome propagates pending statuses to some dependents. It returns those
+// dependents and their batches.
 func (c *core) propagateSome(tx Tx) (changed []JobID, err error) {
 	for left := cmp.Or(c.options.PropagationStep, propagationStep); left > 0; {
 		d, err := nextUnpropagated(tx)
@@ -137,9 +137,10 @@ func (c *core) reopen(tx Tx, j *Job) (batch JobID, err error) {
 }
 
 // remaining returns the dependencies that a failed job still has to wait for, and a
-// dependency that has failed or was deleted and thus prevents it from starting. A failed
-// row counts as one to wait for while its batch is retried. So does a job that failed
-// with another one: it might be reopened, and otherwise propagates that it stays failed.
+// dependency that has failed or was deleted and thus prevents it from starting. It counts
+// a failed row among the former while the row's batch is being retried. It does the same
+// for a job that failed because of another one: that job either reopens, or propagates
+// that it stays failed.
 func remaining(tx Tx, j, batch *Job) (waits []Dependency, blocking *Dependency, err error) {
 	for _, w := range j.Private.Waits {
 		d, err := tx.Job(w.Job)
@@ -167,9 +168,9 @@ func remaining(tx Tx, j, batch *Job) (waits []Dependency, blocking *Dependency, 
 	return waits, nil, nil
 }
 
-// requeue resets a failed job as if it had just been submitted, except for its attempts
-// and for memory added after it ran out. If batch is not nil, the job is one of its rows,
-// and the caller stores the batch.
+// requeue resets a failed job as if it had just been submitted, except for its number of
+// attempts and any memory added after it ran out. If batch is not nil, the job is one of
+// its rows, and the caller stores the batch.
 func (c *core) requeue(tx Tx, j *Job, waits []Dependency, batch *Job) (changed JobID, err error) {
 	from := j.Status
 	j.Status = Queued

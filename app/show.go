@@ -39,8 +39,8 @@ func (s *Jobs) showLeft(id JobID, shown Record) Record {
 	return strictjson.Append(strictjson.Append(shown, "etaSeconds", int64(math.Round(left))), "etaBasis", basis)
 }
 
-// showWaiting adds to the record of a queued job its position in the queue, and why it
-// waits unless the record has a reason.
+// showWaiting adds the queue position of a queued job to its record and, unless the
+// record already has a reason, why it waits.
 func (s *Jobs) showWaiting(j StoredJob, h head) Record {
 	why, place, inQueue := s.live.waiting(j.ID, s.now())
 	if why.Text == "" && !inQueue && h.executor != "" && !s.router.Has(h.executor) {
@@ -76,7 +76,7 @@ func headOf(record []byte) (h head) {
 		case "status":
 			for _, s := range Statuses {
 				if string(value[1:len(value)-1]) == string(s) {
-					h.status = s // avoids a copy
+					h.status = s // the constant avoids copying value
 				}
 			}
 			return h.status == Queued
@@ -84,7 +84,7 @@ func headOf(record []byte) (h head) {
 			h.reason = string(value[1 : len(value)-1])
 		case "executor":
 			h.executor = string(value[1 : len(value)-1])
-		case "settings", "organization": // the latter in a batch, which has no settings
+		case "settings", "organization": // ends at the settings or, in a batch, which has none, at the organization
 			return false
 		}
 		return true

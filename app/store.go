@@ -22,7 +22,7 @@ import (
 // Limits of a page.
 const (
 	MaxPage   = 100
-	PageBytes = 4 << 20 // size at which a page ends
+	PageBytes = 4 << 20 // bytes after which a page ends
 )
 
 // Store stores the records. It is implemented by package storage.
@@ -36,7 +36,7 @@ type Store interface {
 	// unchanged and undoes only fn's changes.
 	Update(ctx context.Context, fn func(Tx) error) error
 
-	// HighWaterMark returns the highest ID ever stored.
+	// HighWaterMark returns the highest ID that was ever stored.
 	HighWaterMark() sortid.ID
 
 	// OnEvents calls notify with the events of each commit once it is durable, in commit
@@ -56,9 +56,9 @@ type Tx interface {
 	DeleteJob(id JobID) error
 
 	// Jobs returns a page of at most limit jobs after a position; "" is the beginning. A
-	// page ends early when it has PageBytes, or after many jobs that the filter does
-	// not select. Its records are the store's own bytes: they must not be changed, and
-	// are valid until the transaction ends.
+	// page ends early once it has PageBytes, or after many jobs that the filter does not
+	// select. The records point to the store's memory: they must not be changed, and are
+	// valid only until the transaction ends.
 	Jobs(f JobFilter, after Position, limit int) (JobPage, error)
 	// JobIDs is Jobs without the records, and its pages do not end early.
 	JobIDs(f JobFilter, after Position, limit int) ([]JobID, Position, error)
@@ -67,8 +67,8 @@ type Tx interface {
 	// Subjobs walks a batch's subjobs in order of rows; status "" means any. Rows can be
 	// put or deleted during the walk.
 	Subjobs(batch JobID, status Status) iter.Seq2[*Job, error]
-	// MetricNames returns the sorted names of the metrics in the results of a batch's
-	// rows, at most most of them.
+	// MetricNames returns the names of the metrics in the results of a batch's rows,
+	// sorted and limited to most.
 	MetricNames(batch JobID, most int) ([]string, error)
 	// Queue visits the jobs queued for an executor: by descending priority, then user by
 	// user, each user's oldest first.
@@ -76,8 +76,7 @@ type Tx interface {
 	// QueueLines counts the jobs queued for an executor by priority and user, in the
 	// order of Queue. It does not list the jobs.
 	QueueLines(executor string) ([]QueueLine, error)
-	// Claims lists the claimed jobs, oldest first, without reading their
-	// records.
+	// Claims lists the claimed jobs, oldest first, without reading their records.
 	Claims() iter.Seq2[Claimed, error]
 	// Active walks the claimed jobs, oldest first.
 	Active() iter.Seq2[*Job, error]
@@ -87,8 +86,8 @@ type Tx interface {
 	// Readers walks all jobs, including finished ones, that read the source.
 	Readers(source string) iter.Seq2[JobID, error]
 
-	// Dependants walks the jobs that depend on a job in one way. They can be put during
-	// the walk.
+	// Dependants walks the jobs that depend on a job in the given way. They can be put
+	// during the walk.
 	Dependants(job JobID, how Dependence) iter.Seq2[JobID, error]
 	// Unpropagated returns a job whose status is not yet propagated to its dependents, or
 	// NotFound if there is none.
@@ -99,12 +98,12 @@ type Tx interface {
 	// Finished walks the jobs of an organization with this status in the order in which
 	// they finished, starting after after. It omits subjobs and pinned jobs.
 	Finished(organization string, status Status, after Ended) iter.Seq2[Ended, error]
-	// Newest returns the limit jobs that finished last, of either final status, newest
-	// first; email "" means all users. It can be used in View only.
+	// Newest returns the most recently finished jobs, completed or failed, newest first
+	// and at most limit. email "" means all users. It can be used in View only.
 	Newest(organization, email string, limit int) ([]Ended, error)
 
 	Upload(id UploadID) (*Upload, error)
-	// UploadNamed returns the newest completed upload with that owner and name.
+	// UploadNamed returns the newest completed upload with this owner and name.
 	UploadNamed(organization, email, folder, filename string) (*Upload, error)
 	PutUpload(u *Upload) error
 	DeleteUpload(id UploadID) error
@@ -129,8 +128,8 @@ type Tx interface {
 	// belong to this store.
 	EventsAfter(organization string, after events.ID, limit int) (all []events.Entry, known bool, err error)
 
-	// Statuses counts the jobs of each status. A batch counts as one job, its rows are
-	// not counted. email "" means all users of the organization.
+	// Statuses counts the jobs with each status. A batch counts as one job, and its rows
+	// are not counted. email "" means all users of the organization.
 	Statuses(organization, email string) (Counts, error)
 	// JobShares walks the numbers of jobs by user, type and status, counting batches as
 	// Statuses does. email "" means all users.
@@ -141,8 +140,8 @@ type Tx interface {
 	Organizations() ([]string, error)
 	// Usage walks the usage by user, algorithm and day.
 	Usage() iter.Seq2[UsageShare, error]
-	// Spent walks the usage spent from one day until before another, by organization and
-	// day, jobs first; organization "" means all.
+	// Spent walks the usage from one day until before another, by organization and day,
+	// jobs first. organization "" means all.
 	Spent(organization string, from, until time.Time) iter.Seq2[quota.SpentShare, error]
 
 	// Runs returns the last runs of a class, oldest first. They are kept after their jobs
@@ -155,12 +154,12 @@ type Tx interface {
 	Stamp() (time.Time, error)
 	PutStamp(at time.Time) error
 
-	// Drained returns the value stored by the last PutDrained; nil means that jobs are
-	// started.
+	// Drained returns the value stored by the last PutDrained. nil means that jobs can
+	// start.
 	Drained() (*Drain, error)
 	PutDrained(d *Drain) error
 
-	// Definition returns the text of the algorithm file with that digest.
+	// Definition returns the text of the algorithm file with this digest.
 	Definition(digest string) ([]byte, error)
 	PutDefinition(digest string, text []byte) error
 	apikey.Tx
@@ -173,20 +172,20 @@ type JobFilter struct {
 	Organization string
 	Email        string
 	Type         string
-	Statuses     []Status // any of them
+	Statuses     []Status // a job with any of them is selected
 	Name         string
 	Batch        JobID  // subjobs of this batch
-	Tags         []Tag  // all of them
-	Search       string // case-folded; in the name, the note or a tag
+	Tags         []Tag  // a selected job has all of them
+	Search       string // case-folded text to find in the name, the note or a tag
 
 	// From (inclusive) and Until (exclusive) limit the time that jobs are ordered by.
 	From, Until time.Time
 
-	ByCompletion bool // setDependencies by completion, otherwise by submission; not with Name or Batch
+	ByCompletion bool // orders by completion, otherwise by submission; not with Name or Batch
 	Ascending    bool // oldest first
 
-	// Metric orders the subjobs of Batch by a number in their results instead of the
-	// time, lowest first if Ascending. Jobs without it come last. From and Until then
+	// Metric orders the subjobs of Batch by a metric in their results instead of by time,
+	// lowest first if Ascending. Jobs without a value come last. From and Until then
 	// apply to the submission time.
 	Metric string
 }
@@ -211,8 +210,8 @@ type StoredJob struct {
 	JSON json.RawMessage
 }
 
-// Drain records since when and why the service starts no jobs. Running jobs continue, and
-// submissions are accepted.
+// Drain records since when and why the service has not started jobs. Running jobs
+// continue, and submissions are accepted.
 type Drain struct {
 	Since  unit.Time `json:"since"`
 	By     string    `json:"by"`               // e-mail address, or "the operator"
@@ -275,7 +274,7 @@ type Waiting struct {
 	Work         eta.Work
 }
 
-// QueueLine is the queued jobs of one user and priority.
+// QueueLine describes the queued jobs of one user with one priority.
 type QueueLine struct {
 	Organization string
 	Email        string
@@ -288,7 +287,7 @@ func (l *QueueLine) holds(w Waiting) bool {
 	return l.Priority == w.Priority && l.Organization == w.Organization && l.Email == w.Email
 }
 
-// Visit tells a walk of the queue how to continue.
+// Visit says how a walk of the queue continues.
 type Visit int
 
 // The ways to continue.
@@ -320,7 +319,7 @@ type Claimed struct {
 // logs and work directories.
 type Usage struct {
 	Jobs   int   `json:"jobs"`   // in any status; a batch counts as its rows
-	Queued int   `json:"queued"` // those of Jobs that are queued
+	Queued int   `json:"queued"` // how many of Jobs are queued
 	Files  int   `json:"files"`  // uploads
 	Bytes  int64 `json:"bytes"`
 }

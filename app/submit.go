@@ -40,8 +40,8 @@ func (s *Jobs) Submit(ctx context.Context, by Caller, sub Submission) (rec Recor
 	return s.queue(ctx, sent, func() (*Planned, error) { return s.Planner().Job(ctx, by, sub) })
 }
 
-// queue plans a submission and stores its jobs, and repeats that if a maker found during
-// planning has changed since.
+// queue plans a submission and stores its jobs. If a maker that it found has changed by
+// then, it plans the submission again.
 func (s *Jobs) queue(ctx context.Context, sent string, plan func() (*Planned, error)) (rec Record, created bool, err error) {
 	for {
 		planned, err := plan()
@@ -55,7 +55,8 @@ func (s *Jobs) queue(ctx context.Context, sent string, plan func() (*Planned, er
 	}
 }
 
-// hashVersion begins every hash, so that a future canonical form can be distinguished.
+// hashVersion begins every hash, so that hashes of a future canonical form can be told
+// apart.
 const hashVersion = "molrun 1"
 
 // sentHash identifies a request body by its content.
@@ -63,8 +64,8 @@ func sentHash(kind string, body *strictjson.Value) string {
 	return digest.Parts([]byte(hashVersion), []byte(kind+" as sent"), body.AppendCanonical(make([]byte, 0, len(body.Raw))))
 }
 
-// findRepeated returns the record of the job created from this same body, or nil if there
-// is none.
+// findRepeated returns the record of the job that was created from the same body, or nil
+// if there is none.
 func (s *Jobs) findRepeated(ctx context.Context, by Caller, name, sent string) (rec Record, err error) {
 	err = s.store.View(ctx, func(tx Tx) error {
 		old, err := tx.JobNamed(by.Organization, name)
@@ -94,7 +95,7 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 	}
 	rows := make([]EncodedJob, len(planned.subjobs))
 	for i, j := range planned.subjobs {
-		if rows[i], err = j.encoded(false); err != nil { // events announce rows with their batch
+		if rows[i], err = j.encoded(false); err != nil { // the event of its batch announces a row
 			return nil, false, err
 		}
 	}
@@ -110,7 +111,7 @@ func (s *Jobs) insert(ctx context.Context, sent string, planned *Planned) (rec R
 		made = append(made, e)
 	}
 	for _, a := range planned.Definitions {
-		if _, err := a.Folder.Path(); err != nil { // the job must be able to use the folder in its current state
+		if _, err := a.Folder.Path(); err != nil { // the current state of the folder must be usable
 			return nil, false, err
 		}
 	}
@@ -181,8 +182,8 @@ func (c *core) admitJobs(tx Tx, organization, user string, jobs int) error {
 	return nil
 }
 
-// putNew stores a job followed by its rows. An error for a taken name has precedence over
-// one for a deleted input or dependency.
+// putNew stores a job followed by its rows. It reports a name that is already taken
+// rather than a deleted input or dependency.
 func putNew(tx Tx, first EncodedJob, rows []EncodedJob, definitions []*algorithm.File) error {
 	for _, a := range definitions {
 		switch _, err := tx.Definition(a.Digest); {
@@ -249,7 +250,8 @@ func errInputDeleted(j *Job, gone int) error {
 	})
 }
 
-// deletedReference returns the index of the first reference to something deleted, or -1.
+// deletedReference returns the index of the first reference to a deleted file or job, or
+// -1.
 func deletedReference(tx Tx, references []Reference) (int, error) {
 	for i, ref := range references {
 		var err error
@@ -268,7 +270,7 @@ func deletedReference(tx Tx, references []Reference) (int, error) {
 	return -1, nil
 }
 
-// deletedAt returns the location where a submission named a deleted file.
+// deletedAt returns the location at which the submission referred to a deleted file.
 func deletedAt(j *Job, setting string) []any {
 	switch {
 	case j.Source != "":

@@ -31,7 +31,7 @@ func TestRepeatedSubmissionShowsTheProgressOfARunningJob(t *testing.T) {
 	j := s.submit(ann, "a", `{"steps":10}`)
 	s.Start(j.ID)
 	s.Runs.SetProgress(&app.Job{ID: j.ID}, app.Progress{Fraction: 0.5})
-	for _, settings := range []string{`{"steps":10}`, `{}`} { // the same body, and one equal after filling in defaults
+	for _, settings := range []string{`{"steps":10}`, `{}`} { // the same body, and one that is equal once defaults are filled in
 		rec, created, err := s.Jobs.Submit(t.Context(), ann, submission(t, "a", settings))
 		if err != nil || created || !strings.Contains(string(rec), `"progress":{"fraction":0.5}`) {
 			t.Errorf("settings %s: created %v, error %v, record %s; want half the progress", settings, created, err, rec)
@@ -205,7 +205,8 @@ func TestFileDeletedDuringSubmissionIsAFaultAtItsSetting(t *testing.T) {
 }
 
 // TestATakenNameCountsBeforeWhatWasDeletedMeanwhile deletes an input or a dependency of a
-// submission before it is stored. The names of a batch and its rows are checked first.
+// submission just before it is stored. The names of a batch and its rows are still
+// checked first.
 func TestATakenNameCountsBeforeWhatWasDeletedMeanwhile(t *testing.T) {
 	s := newSite(t)
 	store := &interposedStore{Store: s.Store}

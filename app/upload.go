@@ -17,7 +17,7 @@ type Upload struct {
 	ContentType  string    `json:"contentType"` // required in its PUT request
 	CreatedAt    unit.Time `json:"createdAt"`
 
-	// The data received last. Generation 0 means none.
+	// The most recently received data. Generation 0 means none.
 	Generation int    `json:"generation,omitempty"`
 	Size       int64  `json:"size,omitempty"`
 	SHA256     string `json:"sha256,omitempty"` // hex
@@ -28,7 +28,7 @@ type Upload struct {
 	Partial *Partial `json:"partial,omitempty"` // data arriving in parts; nil when complete
 }
 
-// Partial is a file that arrives in parts, up to the data that survives a crash.
+// Partial describes the durable part of a file that arrives in parts.
 type Partial struct {
 	Generation int               `json:"generation"`         // identifies its file
 	Offset     int64             `json:"offset"`             // durable bytes
@@ -51,8 +51,8 @@ func (p *Partial) Reserved() int64 {
 	return *p.Length
 }
 
-// Has reports whether generation is that of the data received last or of data arriving in
-// parts.
+// Has reports whether generation is that of the most recently received data or of the
+// data arriving in parts.
 func (u *Upload) Has(generation int) bool {
 	return u.Generation == generation || u.Partial != nil && u.Partial.Generation == generation
 }

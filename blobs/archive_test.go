@@ -111,7 +111,8 @@ func TestBatchArchiveHasAFolderForEachRow(t *testing.T) {
 	must.Equal(t, "a part", unzip(t, partial.body), map[string]string{"screen-2/a": "1"})
 }
 
-// On Windows or macOS, unpacking one file would overwrite the other.
+// If two names differed only in case, unpacking one file would overwrite the other on
+// Windows or macOS.
 func TestArchiveNamesDifferByMoreThanTheirCase(t *testing.T) {
 	f := start(t)
 	job := f.result(map[string]string{"Model.pdb": "1", "model.pdb": "2", "a:b": "3"})
@@ -185,7 +186,7 @@ func TestChangedResultAbortsTheArchive(t *testing.T) {
 			return errors.Join(os.Remove(file("log.txt")), os.Symlink(filepath.Join(f.path, "secret"), file("log.txt")))
 		},
 		"other manifest": func() error { return changed(func(m *app.ManifestFile) { m.Size++ }) },
-		// detectable neither by a file nor by the archive's length
+		// neither the files nor the archive's length reveal this
 		"other sum in the manifest": func() error { return changed(func(m *app.ManifestFile) { m.CRC32++ }) },
 		"no manifest":               func() error { return os.Remove(filepath.Join(f.path, result.ManifestName(id))) },
 	} {

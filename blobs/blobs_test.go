@@ -59,7 +59,7 @@ type rules struct {
 	begun   map[app.UploadID]int
 	folders map[app.JobID][]app.Folder
 	inputs  map[app.JobID][]app.InputFile
-	finish  error // of FinishUpload, if set
+	finish  error // error that FinishUpload returns, if set
 }
 
 func newRules() *rules {
@@ -206,7 +206,7 @@ func startIn(t testing.TB, path string, change ...func(*Options)) *fixture {
 	return f
 }
 
-// writeError writes errors in place of package web.
+// writeError writes errors as a stand-in for package web.
 func writeError(w http.ResponseWriter, _ *http.Request, err error) {
 	status, ok := map[fault.Code]int{
 		fault.NotFound: 404, fault.LinkInvalid: 403, fault.LinkExpired: 403, fault.QuotaExceeded: 403, fault.MethodNotAllowed: 405,
@@ -307,7 +307,7 @@ type response struct {
 	status int
 	header http.Header
 	body   string
-	err    error // of reading the body
+	err    error // error from reading the body
 }
 
 // do sends a request; headers are name-value pairs.
@@ -354,7 +354,7 @@ func (r response) want(t testing.TB, status int, code fault.Code) {
 	}
 }
 
-// write creates files below a directory.
+// write creates files in a directory tree.
 func write(t testing.TB, top string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -363,7 +363,7 @@ func write(t testing.TB, top string, files map[string]string) {
 	}
 }
 
-// names lists the files below a directory of the fixture.
+// names lists the files in a directory tree of the fixture.
 func (f *fixture) names(dir string) []string {
 	f.t.Helper()
 	var names []string

@@ -59,8 +59,8 @@ type Options struct {
 	StreamsPerHolder int
 	Idle             time.Duration // how long a transfer can stall, default one minute
 
-	// Partial is how long an unfinished resumable upload is kept after its last bytes,
-	// which clients are told; default a day.
+	// Partial is how long an unfinished resumable upload is kept after its last bytes
+	// arrived; default one day. Clients are informed of this limit.
 	Partial time.Duration
 	// Rejected receives the reason why a request with a link failed. It can be nil.
 	Rejected func(error)
@@ -233,8 +233,8 @@ func (d *Dir) JobDir(id app.JobID) string {
 	return filepath.Join(d.path, filepath.FromSlash(result.JobDir(id)))
 }
 
-// Manifest reads the list of a completed job's files. It returns NotFound if there is
-// none.
+// Manifest reads the list of a completed job's files. It returns NotFound if there is no
+// manifest.
 func (d *Dir) Manifest(id app.JobID) (*app.Manifest, error) {
 	m, _, err := result.ReadManifest(d.root, id)
 	return m, result.NotFound(err)

@@ -11,14 +11,14 @@ import (
 	"molrun/app/base/fault"
 )
 
-// expectation is the digests that a request declares for its bytes, by field and
+// expectation holds the digests that a request declares for its bytes, by field and
 // algorithm.
 type expectation struct {
 	fields map[string]map[string][]byte
 	sha512 hash.Hash // nil unless a sha-512 digest is expected
 }
 
-// expect parses these fields.
+// expect parses the digest fields with the given names.
 func expect(h http.Header, names ...string) (*expectation, error) {
 	e := &expectation{fields: map[string]map[string][]byte{}}
 	for _, name := range names {
@@ -40,7 +40,7 @@ func headerFault(name, message string) error {
 	return fault.List(fault.Field{Loc: []any{"header", name}, Msg: message, Type: "value"})
 }
 
-// any reports whether there is anything to check.
+// any reports whether any digest is expected.
 func (e *expectation) any() bool { return len(e.fields) > 0 }
 
 // on returns sha256, wrapped to also compute any other expected digest.

@@ -50,7 +50,7 @@ func (f *fixture) wantReserve() {
 	}
 }
 
-// releasePromised removes all files of an upload.
+// forget removes all files of an upload.
 func (f *fixture) forget(id app.UploadID) {
 	f.t.Helper()
 	for _, dir := range []string{partialDir, path.Dir(uploadName(id, 1))} {
@@ -64,8 +64,9 @@ func (f *fixture) forget(id app.UploadID) {
 	}
 }
 
-// TestConcurrentUploadsKeepFreeSpaceThreshold repeatedly sends more than fits, in all ways
-// concurrently: with and without a length, in one request and in parts.
+// TestConcurrentUploadsKeepFreeSpaceThreshold repeatedly sends more than fits,
+// concurrently in every possible way: with and without a length, in one request and in
+// parts.
 func TestConcurrentUploadsKeepFreeSpaceThreshold(t *testing.T) {
 	f := startSmall(t, 16, func(o *Options) { o.Reserve = 8 << 20 })
 	var wg sync.WaitGroup

@@ -135,15 +135,15 @@ func (h *Links) getArchive(s *sender, r *http.Request, l app.Link) error {
 	if err := serveContent(s, r, download{content: content, filename: l.Filename, etag: a.ETag(), maxRanges: 1}); err != nil {
 		return err
 	}
-	_ = s.control.Flush()                     // release can take long; s records any error
+	_ = s.control.Flush()                     // release can take a long time; s records any error
 	if content.Err() != nil && s.err == nil { // s.err is the client's error
 		return abortError{content.Err()}
 	}
 	return nil
 }
 
-// Serve responds to a GET or HEAD with the target of an unsigned link: the caller is
-// responsible for authorization. If it returns an error, it has written nothing.
+// Serve responds to a GET or HEAD with the target of an unsigned link. The caller is
+// responsible for authorization. If Serve returns an error, it has written nothing.
 func (h *Links) Serve(w http.ResponseWriter, r *http.Request, l app.Link) error {
 	end, err := h.dir.transfers.One(l.Holder)
 	if err != nil {

@@ -24,9 +24,9 @@ type Service interface {
 
 	// Upload returns the record of an upload.
 	Upload(ctx context.Context, id app.UploadID) (*app.Upload, error)
-	// BeginUpload is called before a body is read. It returns the generation to store the
-	// body as, a new one for each call, and reserves quota for length bytes, or -1 if the
-	// length is unknown. The caller must release the quota.
+	// BeginUpload is called before a body is read. It returns the generation under which
+	// to store the body, a new one for each call, and reserves quota for length bytes, or
+	// for an unknown length if length is -1. The caller must release the quota.
 	BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *upload.Reservation, err error)
 	// FinishUpload makes a stored generation current or rejects it. stale is the
 	// generation that it replaces, or 0 for none.

@@ -35,8 +35,8 @@ const (
 const svgPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 
 // contentTypes maps file extensions to response types: text that browsers display as
-// text, formats that cannot contain scripts, and SVG with its own policy. Everything else
-// is served as bytes.
+// text, formats that cannot contain scripts, and SVG with its own policy. All other files
+// are served as application/octet-stream.
 var contentTypes = map[string]string{
 	".json": "application/json", ".zip": "application/zip", ".gz": "application/gzip", ".tar": "application/x-tar",
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
@@ -60,15 +60,15 @@ func contentType(filename string) string {
 	return anyBytes
 }
 
-// disposition returns the Content-Disposition that saves a download under its name: in
-// ASCII for old clients, and exactly (RFC 6266).
+// disposition returns the Content-Disposition that saves a download under its name: an
+// ASCII name for old clients, and the exact name (RFC 6266).
 func disposition(filename string) string {
 	filename = cleanName(filename)
 	return `attachment; filename="` + asciiName(filename) + `"; filename*=UTF-8''` + percentName(filename)
 }
 
-// cleanName replaces separators, control characters and marks that make a name look like
-// another.
+// cleanName replaces separators, control characters, and directional marks that make one
+// name look like another.
 func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

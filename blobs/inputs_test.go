@@ -61,7 +61,7 @@ func TestInputsFollowFolders(t *testing.T) {
 	}
 	content, end := a.Content(t.Context()), len(with.body)
 	for from := range end {
-		for to := from + 1; to <= end; { // lengths that span two records, longer ones, and the rest
+		for to := from + 1; to <= end; { // all lengths up to 40, some greater ones, and all the rest
 			var got bytes.Buffer
 			_, seekErr := content.Seek(int64(from), io.SeekStart)
 			n, err := content.SendTo(&got, int64(to-from))
@@ -112,7 +112,7 @@ func TestRemovedSourcesAreNotFound(t *testing.T) {
 	given, made := f.given("inputs/0/a", strings.Repeat("text", 100<<10)), f.made("inputs/0/a", "text")
 	f.rules.inputs[ofUpload], f.rules.inputs[ofJob] = []app.InputFile{given}, []app.InputFile{made}
 	links := []string{f.archiveLink(removed), f.withInputs(ofUpload), f.withInputs(ofJob)}
-	for _, link := range links { // caches their layouts
+	for _, link := range links { // this caches their layouts
 		res := f.do("GET", link, "")
 		must.OK(t, res.err)
 		res.want(t, 200, "")
@@ -130,7 +130,7 @@ func TestUploadIsKeptForArchivesBeingSent(t *testing.T) {
 	f := start(t)
 	id := f.result(nil)
 	given := f.given("inputs/1/b", "text")
-	before := f.given("inputs/0/a", strings.Repeat("large", 8<<20)) // more than connections buffer
+	before := f.given("inputs/0/a", strings.Repeat("large", 8<<20)) // more than the connections buffer
 	f.rules.inputs[id] = []app.InputFile{before, given}
 	file := f.path + "/" + uploadName(given.Upload, 1)
 	link := f.withInputs(id)

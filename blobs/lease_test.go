@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// releasePromised removes the record of a job.
+// forget removes the record of a job.
 func (s *rules) forget(id app.JobID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

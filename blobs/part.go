@@ -19,7 +19,7 @@ type part struct {
 	length int64 // length of the whole file, -1 if unknown
 	last   bool  // this part completes the file
 	begin  bool  // the file starts over, discarding earlier parts
-	query  bool  // only queries how many bytes have arrived
+	query  bool  // no bytes, only a query of how many have arrived
 	ranged bool  // uses Content-Range, which has its own responses
 
 	content  *expectation      // digests of these bytes
@@ -61,7 +61,8 @@ func readPart(r *http.Request, l app.Link) (p part, err error) {
 	return p, p.checkLength()
 }
 
-// readCreation parses a PUT that starts a file, with all of it or its first part.
+// readCreation parses a PUT that starts a file, with either all its bytes or the first
+// part.
 func readCreation(r *http.Request) (part, error) {
 	complete, _ := booleanField(r.Header, "Upload-Complete")
 	return part{size: r.ContentLength, length: lengthOf(r), last: complete, begin: true}, nil

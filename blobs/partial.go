@@ -22,7 +22,8 @@ import (
 	"molrun/app/job/upload"
 )
 
-// saveInterval limits how much time's worth of slowly arriving bytes a crash can lose.
+// saveInterval limits how long slowly arriving bytes stay unsaved, and so how many a
+// crash can lose.
 const saveInterval = 30 * time.Second
 
 // partial is the file of a resumable upload, open for the next part. Its bytes up to
@@ -143,15 +144,16 @@ func (p *partial) recordFileInfo(ctx context.Context, t part) error {
 		p.first.Expected = t.expected
 	}
 	if err := p.svc.SavePartial(ctx, p.id, &p.first); err != nil {
-		return errors.Join(err, p.truncateUnrecorded()) // it keeps its previous content
+		return errors.Join(err, p.truncateUnrecorded()) // the file keeps its previous content
 	}
 	p.state = p.first
 	p.quota.Recorded(p.state.Reserved())
 	return nil
 }
 
-// checkPartial returns the partial upload in a record, or nil if there is none. If its file is
-// lost, for example after a restore from a backup, present removes it from the record.
+// checkPartial returns the partial upload in a record, or nil if there is none. If its
+// file is lost, for example after a restore from a backup, checkPartial removes it from
+// the record.
 func (h *Links) checkPartial(ctx context.Context, u *app.Upload) (*app.Partial, error) {
 	if u.Partial == nil {
 		return nil, nil

@@ -60,7 +60,8 @@ func answerReceived(s *sender, f app.StoredFile) error {
 	return nil
 }
 
-// checkPut rejects a body that is not the plain file.
+// checkPut rejects a request whose headers do not describe the plain file that the link
+// expects.
 func checkPut(r *http.Request, want string) error {
 	given := r.Header.Values("Content-Type")
 	if len(given) == 0 || len(given) == 1 && sameType(given[0], want) {
@@ -296,7 +297,7 @@ func (h *Links) finish(ctx context.Context, id app.UploadID, f app.StoredFile) e
 }
 
 // discard removes the temporary name, and with it the bytes unless they were published.
-// It needs no descriptor.
+// It needs no new file descriptor.
 func (in *incoming) discard() error {
 	var err error
 	if in.file != nil {

@@ -197,7 +197,7 @@ func (s leavingClient) FinishUpload(ctx context.Context, id app.UploadID, f app.
 		return 0, errors.New("the server does not notice that the client has left")
 	}
 	if err := ctx.Err(); err != nil {
-		return 0, err // like the store
+		return 0, err // as the store does
 	}
 	return s.rules.FinishUpload(ctx, id, f)
 }

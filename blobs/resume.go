@@ -260,7 +260,7 @@ func (x *exchange) copyPart(p *partial, content hash.Hash) (readErr, err error) 
 			return nil, err
 		}
 		if p.size >= announceAt && x.interim(func(h http.Header) { h.Set("Upload-Offset", strconv.FormatInt(p.size, 10)) }) {
-			p.announced, announceAt = true, 2*p.size // limits their number: some clients count them
+			p.announced, announceAt = true, 2*p.size // doubling limits how many are sent, because some clients accept only a few
 		}
 	}
 	return readErr, nil
@@ -320,7 +320,7 @@ func (x *exchange) answerPart(offset int64) error {
 	status := http.StatusNoContent
 	switch {
 	case x.part.ranged:
-		status = http.StatusPermanentRedirect // without a Location, it requests the rest
+		status = http.StatusPermanentRedirect // 308 without a Location requests the rest
 		x.s.Header().Set("Content-Length", "0")
 	case x.part.begin:
 		status = http.StatusCreated
@@ -350,7 +350,7 @@ func (x *exchange) sendInterimLocation() {
 // interop is the supported version of the draft's protocol.
 const interop = "8"
 
-// statusResumption is 104 Upload Resumption Supported.
+// statusResumption is the status 104 (Upload Resumption Supported).
 const statusResumption = 104
 
 // interim sends an informational response with only these headers to clients that use

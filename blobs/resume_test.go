@@ -25,7 +25,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// text returns random bytes, which equal no shifted copy of themselves.
+// text returns n random bytes, so that a misplaced part cannot go unnoticed.
 func text(n int) string {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{9}).Read(b)
@@ -153,7 +153,7 @@ func TestNewerRequestInterruptsWriter(t *testing.T) {
 				u, _ := f.rules.Upload(t.Context(), id)
 				return u.Partial != nil && u.Partial.Offset == bufferSize
 			})
-			fmt.Fprint(conn, whole[bufferSize:bufferSize+5]) // might be read or not
+			fmt.Fprint(conn, whole[bufferSize:bufferSize+5]) // the server might or might not read these bytes
 			switch how {
 			case "HEAD":
 				res := f.do("HEAD", f.putLink(id), "")
@@ -282,7 +282,7 @@ func TestLengthsThatChangeAreRefused(t *testing.T) {
 	f.wantHere(id, 5, "?0", "10")
 	f.send("PATCH", f.putLink(id), io.MultiReader(strings.NewReader("fgh")),
 		"Content-Type", partialType, "Upload-Offset", "5", "Upload-Complete", "?1").want(t, 400, fault.UploadLength)
-	f.wantHere(id, 8, "?0", "10") // the bytes were correct, but not the end
+	f.wantHere(id, 8, "?0", "10") // the bytes were accepted, but not as the end of the file
 	f.patch(id, 8, "ij", "?1").want(t, 200, "")
 	f.wantWhole(id, "abcdefghij")
 }
@@ -471,8 +471,8 @@ func TestFullDiskKeepsWhatArrived(t *testing.T) {
 	f.wantWhole(unknown, whole)
 }
 
-// limited is a Service with a quota. Neither it nor the Dir must find more than that on
-// the disk.
+// limited is a Service with a quota. It checks that no file on disk has exceeded the
+// quota before a new length is checked against it.
 type limited struct {
 	*rules
 	f    *fixture

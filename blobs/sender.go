@@ -94,7 +94,7 @@ func (s *sender) ReadFrom(src io.Reader) (int64, error) {
 // onlyWriter hides ReadFrom.
 type onlyWriter struct{ io.Writer }
 
-// sendFile sends the next left bytes of f, or fewer if it ends before.
+// sendFile sends the next left bytes of f, or fewer if f ends earlier.
 func (s *sender) sendFile(f *os.File, left int64) (int64, error) {
 	// Buffered data must be sent before the kernel takes over, and the connection's
 	// ReadFrom does not report a failure to do so.
@@ -151,14 +151,14 @@ func (s *sender) count(n int64, err error) error {
 	return err
 }
 
-// extendDeadline lets the next write stall for the idle time. Only writers in tests lack
-// deadlines; on others an error surfaces at the next write.
+// extendDeadline lets the next write stall for the idle time. Only the writers of tests
+// do not support deadlines. With any other writer, the next write reports the error.
 func (s *sender) extendDeadline() {
 	s.moved = time.Now()
 	_ = s.control.SetWriteDeadline(s.moved.Add(s.idle))
 }
 
-// extendReadDeadline does the same for the next read of the body.
+// extendReadDeadline lets the next read of the body stall for the idle time.
 func (s *sender) extendReadDeadline() {
 	_ = s.control.SetReadDeadline(time.Now().Add(s.idle))
 	if s.interrupted.Load() { // possibly set before the line above

@@ -20,8 +20,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// sendfileChild is the environment variable with the name of the download of
-// TestSendfileChild.
+// sendfileChild is the environment variable that tells TestSendfileChild which download
+// to run.
 const sendfileChild = "BLOBS_TEST_SENDFILE"
 
 // TestDownloadsUseSendfile runs one download of each kind under strace and adds up the
@@ -110,7 +110,7 @@ func TestSlowDownloadCompletes(t *testing.T) {
 				res, err := http.ReadResponse(answer, nil)
 				for err == nil {
 					_, err = io.CopyN(io.Discard, res.Body, 128<<10)
-					time.Sleep(idle / 20) // the reader's pace, not a signal
+					time.Sleep(idle / 20) // sets the reader's pace; it does not wait for an event
 				}
 				errs <- err
 			}()
@@ -144,7 +144,7 @@ func TestStalledDownloadIsAborted(t *testing.T) {
 		}))
 	})
 	content := strings.Repeat("x", 32<<20)
-	f.get(f.getLink(f.stored(content))) // without reading
+	f.get(f.getLink(f.stored(content))) // the client never reads the response
 	<-ended
 	f.get(f.archiveLink(f.result(map[string]string{"a": content})))
 	<-ended

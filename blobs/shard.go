@@ -10,7 +10,7 @@ import (
 )
 
 // shard is an open directory in uploads. Its files can be made durable or removed without
-// another descriptor, of which the process might have none left.
+// opening another file descriptor, even if the process has reached its limit.
 type shard struct {
 	root *os.Root
 	dir  *os.File
@@ -60,6 +60,6 @@ func (s *shard) syncOrRemove(name string) error {
 }
 
 func (s *shard) close() {
-	s.dir.Close() // only synced, and errors of that were reported
+	s.dir.Close() // it was only synced, and sync errors have been reported
 	s.root.Close()
 }

@@ -18,7 +18,7 @@ import (
 // Disk returns the free space of the directory's disk. Bytes still to be written by
 // uploads in progress count as used, so that they are not also assigned to a job.
 func (d *Dir) Disk() (app.Disk, error) {
-	promised := d.space.promised.Load() // before statfs: bytes written in between count twice, not zero times
+	promised := d.space.promised.Load() // read before statfs, so that bytes written in between count twice rather than not at all
 	disk, err := Space(d.path, d.options.Reserve)
 	disk.Free = max(0, disk.Free-promised)
 	return disk, err
@@ -42,8 +42,8 @@ func Space(path string, reserve int64) (app.Disk, error) {
 	}, nil
 }
 
-// reservedFiles is the minimum number of files that can still be created when uploads are
-// rejected: 1 % of all, but no fewer than this, except on a very small file system.
+// reservedFiles is the minimum number of free inodes that uploads leave on a file system.
+// Above 100,000 inodes it is 1 %, and below 10,000 it is 10 %.
 const reservedFiles = 1000
 
 // diskError adds the operation to a file system error, and a code if a client can act on
@@ -146,8 +146,8 @@ func (c *claim) promise(n int64) error {
 	return c.promiseLocked(n)
 }
 
-// promiseLocked raises the promised space to n bytes. It fails if the total promised
-// space would go below the free-space threshold.
+// promiseLocked raises the promised space to n bytes. It fails if that would leave less
+// free space than the threshold.
 func (c *claim) promiseLocked(n int64) error {
 	more := max(0, n-c.promised)
 	disk, err := c.dir.Disk()

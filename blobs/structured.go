@@ -27,7 +27,8 @@ func booleanField(h http.Header, name string) (value, ok bool) {
 	return value, ok
 }
 
-// fieldItem returns the value of a field that is an item, or nil for any other field.
+// fieldItem returns the value of a field that is a structured item, or nil if the field
+// is anything else.
 func fieldItem(h http.Header, name string) any {
 	lines := h.Values(name)
 	if len(lines) == 0 {

@@ -18,7 +18,7 @@ const garbageAge = 24 * time.Hour
 // CollectGarbage removes unreferenced files and returns how many it removed: temporary
 // files and trash of earlier processes, and generations of uploads, partial files and job
 // directories that are a day old and not named by any record. It can run while requests
-// are served. It leaves names alone that this package never creates.
+// are served. It ignores names that this package never creates.
 func (d *Dir) CollectGarbage(
 	ctx context.Context,
 	uploadKnown func(id app.UploadID, generation int) bool,

@@ -135,11 +135,11 @@ func (t *Tree) Open(name string) (*os.File, fs.FileInfo, error) {
 // Stat describes a file without opening it.
 func (t *Tree) Stat(name string) (fs.FileInfo, error) { return t.root.Lstat(filepath.FromSlash(name)) }
 
-// Orphan is an orphan: a generation of an upload, a partial file or a job's directory
-// that no record names.
+// Orphan describes a generation of an upload, a partial file or a job's directory that no
+// record names, or a foreign file.
 type Orphan struct {
 	Path    string    `json:"path"`
-	Bytes   int64     `json:"bytes"`   // of all files in it
+	Bytes   int64     `json:"bytes"`   // total size of all files in it
 	Changed time.Time `json:"changed"` // zero if it has disappeared
 }
 
@@ -205,8 +205,8 @@ func (t *Tree) stray(name string) Orphan {
 	return s
 }
 
-// SetAside moves a stray into the directory aside of the data directory, under its own
-// path. No service must be running.
+// SetAside moves a stray file or directory into aside, a directory in the data directory,
+// and keeps its path there. The service must not be running.
 func (t *Tree) SetAside(name, aside string) error {
 	to := path.Join(aside, name)
 	err := t.root.MkdirAll(filepath.FromSlash(path.Dir(to)), 0o700)

@@ -14,7 +14,7 @@ import (
 // ends the previous writer, whose connection might be dead without the server having
 // noticed.
 type uploadWriters struct {
-	slots limit.Slots // by upload
+	slots limit.Slots // one per upload
 
 	mu      sync.Mutex
 	writers map[app.UploadID]*uploadWriter // newest writer of each upload, unless superseded
@@ -61,7 +61,7 @@ func (t *uploadWriters) supersede(id app.UploadID, mine *uploadWriter) {
 	defer t.mu.Unlock()
 	if before := t.writers[id]; before != nil {
 		before.stopWait(errSuperseded)
-		before.interrupt() // its request lasts until it leaves
+		before.interrupt() // safe to call, because a writer leaves before its request ends
 		delete(t.writers, id)
 	}
 	if mine.interrupt != nil {

@@ -14,7 +14,7 @@ func TestANewerWriterEndsTheWaitOfTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newUploadWriters()
 		interrupted := 0
-		release, err := turns.acquire(t.Context(), "a", func() { interrupted++ }) // slow to end
+		release, err := turns.acquire(t.Context(), "a", func() { interrupted++ }) // this writer is slow to end
 		must.OK(t, err)
 		start := time.Now()
 		take := func() chan error {

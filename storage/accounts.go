@@ -35,8 +35,8 @@ func (t tx) PutKey(k *apikey.Key) error {
 	return t.Replace(bucketKeys, []byte(k.ID), withChecksum(value))
 }
 
-// keyChecksum is the name of the last member of a stored API key, user or session: the
-// CRC-32C of the rest of the record.
+// keyChecksum is the name of the last member of a stored API key, user or session. Its
+// value is the CRC-32C of the rest of the record.
 const keyChecksum = "crc32c"
 
 func withChecksum(record []byte) []byte {
@@ -145,7 +145,7 @@ func (t tx) User(organization, email string) (*apikey.User, error) {
 	return readUser(email, t.Bucket(bucketUsers).Get(userKey(organization, email)))
 }
 
-// userKey sorts users by organization.
+// userKey returns the database key of a user. Keys sort by organization.
 func userKey(organization, email string) []byte { return kv.Key{}.Text(organization).Text(email) }
 
 func readUser(email string, value []byte) (*apikey.User, error) {
@@ -194,7 +194,7 @@ func (t tx) Session(holder, hash string) (*apikey.Session, error) {
 	return readSession(value)
 }
 
-// sessionKey sorts sessions by holder.
+// sessionKey returns the database key of a session. Keys sort by holder.
 func sessionKey(holder, hash string) []byte { return kv.Key{}.Text(holder).Text(hash) }
 
 func readSession(value []byte) (*apikey.Session, error) {

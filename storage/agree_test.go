@@ -218,7 +218,8 @@ func positionOf(f app.JobFilter, j *app.Job) app.Position {
 	return app.Position(k.ID(idOf(j.ID)))
 }
 
-// agreeQueue returns random results from visits and applies the same ones to the model.
+// agreeQueue walks queues with a visitor that returns random results, and compares the
+// visited jobs with the model.
 func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 	t.Helper()
 	for _, executor := range someExecutors {
@@ -251,7 +252,8 @@ func agreeQueue(t *testing.T, tx app.Tx, s *simulation) {
 	agreeNeeded(t, tx, s)
 }
 
-// agreeLines compares the numbers of waiting jobs with the queue in visiting order.
+// agreeLines compares the queue lines with counts of the jobs in queue, which is in
+// visiting order.
 func agreeLines(t *testing.T, tx app.Tx, executor string, queue []*app.Job) {
 	t.Helper()
 	var want []app.QueueLine

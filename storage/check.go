@@ -107,7 +107,7 @@ func checkNames(t *kv.Tx, found *kv.ProblemList) {
 // batch is a batch with the counts of its rows.
 type batch struct {
 	parent *app.Job
-	row    *app.Job // any row: all share organization and user
+	row    *app.Job // any row, since all have the same organization and user
 	types  bool     // the rows have more than one type
 	counts app.Counts
 }
@@ -147,7 +147,7 @@ func checkRecords(found *kv.ProblemList) (record func(sortid.ID, *app.Job), end 
 	return record, end
 }
 
-// checkState reports a job that no runner would start or watch.
+// checkState reports a job in an impossible state, which no runner would start or watch.
 func checkState(id sortid.ID, j *app.Job, found *kv.ProblemList) {
 	if idOf(j.ID) != id {
 		found.Addf("job %s is stored under a different ID", j.ID)
@@ -199,7 +199,7 @@ func sameOrigin(a, b *app.Job) bool {
 func checkDependants(t *kv.Tx, found *kv.ProblemList) {
 	for k := range t.Ascend(indexJobsDependant, nil) {
 		if len(k) != 2*sortid.Size+1 {
-			continue // reported by the table's check
+			continue // the table's check reports this
 		}
 		how := app.Dependence(k[sortid.Size])
 		d, err := readJob(t, sortid.ID(k[:sortid.Size]))
@@ -240,7 +240,7 @@ func repairJobs(ctx context.Context, t *kv.Tx) error {
 func repairBatches(ctx context.Context, t *kv.Tx) error {
 	all := batches{}
 	count := func(_ sortid.ID, j *app.Job, err error) bool {
-		if err == nil { // an error is reported by the check
+		if err == nil { // the check reports errors
 			all.count(j, new(kv.ProblemList))
 		}
 		return true

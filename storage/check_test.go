@@ -16,8 +16,8 @@ import (
 	"molrun/storage/kv"
 )
 
-// damages lists ways to damage the sample, with the issues that a check reports. Damage
-// to derived data only is repairable.
+// damages lists ways to damage the sample, with the problems that a check reports. Only
+// damage to derived data is repairable.
 var damages = []struct {
 	name, message string
 	repairable    bool
@@ -126,7 +126,7 @@ func editRecord(tx *bolt.Tx, n int, old, now string) error {
 	return replace(tx, bucketJobs, key(n), old, now)
 }
 
-// replace replaces a text within a value.
+// replace replaces a substring of a value.
 func replace(tx *bolt.Tx, bucket string, key []byte, old, now string) error {
 	value := bucketOf(tx, bucket).Get(key)
 	if !bytes.Contains(value, []byte(old)) {
@@ -199,7 +199,7 @@ func TestCheckReportsDamageAndRepairFixesDerivedData(t *testing.T) {
 	}
 }
 
-// textOf returns the text of an error, or "" for nil.
+// textOf returns the message of an error, or "" for nil.
 func textOf(err error) string {
 	if err == nil {
 		return ""

@@ -95,13 +95,13 @@ func verdict(t *testing.T, path string, want map[app.JobID]string) string {
 		}
 		return refusedAtStart
 	}
-	defer func() { _ = s.Close() }() // it can fail on damage
+	defer func() { _ = s.Close() }() // Close can fail on a damaged file
 	have, readErr := recordsOf(s)
 	switch {
 	case said != "":
 		return said
 	case readErr != nil:
-		return foundByCheck // by reading
+		return foundByCheck // because reading failed
 	}
 	_ = s.Close()
 	if r, err := OpenReadOnly(path); err != nil {
@@ -141,7 +141,7 @@ func recordsOf(s *Store) (have map[app.JobID]string, err error) {
 	return have, err
 }
 
-// damage is a way to corrupt a database file.
+// damage is one way to corrupt a database file.
 type damage struct {
 	name  string
 	spoil func(path string, data []byte) error
@@ -151,7 +151,7 @@ func rewritten(change func(data []byte) []byte) func(string, []byte) error {
 	return func(path string, data []byte) error { return os.WriteFile(path, change(bytes.Clone(data)), 0o600) }
 }
 
-// corpus returns the damages for a file with this many pages.
+// corpus returns the ways to damage a file with this many pages.
 func corpus(pages int) []damage {
 	all := []damage{
 		{"nothing", rewritten(func(d []byte) []byte { return d })},

@@ -17,7 +17,7 @@ type count[T any] struct {
 // Name returns the name of the bucket.
 func (c count[T]) Name() string { return c.bucket }
 
-// Follow updates the counts for a changed record.
+// Apply updates the counts for a changed record.
 func (c count[T]) Apply(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	if old != nil {
 		if err := c.add(t, c.of(old), -1); err != nil {

@@ -13,9 +13,9 @@ import (
 	"molrun/storage/kv"
 )
 
-// addDeliveries adds deliveries of a change for the receivers that requested them; most
-// changes have none. It runs in the transaction that stores the change, so no delivery is
-// lost or spurious.
+// addDeliveries queues the notifications of a change that receivers requested; most
+// changes have none. It runs in the transaction that stores the change, so that they are
+// stored if and only if the change is.
 func addDeliveries(t *kv.Tx, old *app.Job, e app.EncodedJob) error {
 	for _, event := range delivery.EventsOf(old, e) {
 		all, err := event.RequestedDeliveries()
@@ -220,7 +220,7 @@ func (t tx) deliveriesAt(index string, prefix kv.Key) iter.Seq2[*notice.Delivery
 	}
 }
 
-// PendingDeliveries visits the pending deliveries, by queue.
+// PendingDeliveries visits the pending deliveries, queue by queue.
 func (t tx) PendingDeliveries(visit func(notice.Due) notice.Visit) error {
 	w := t.Walk(indexDeliveriesDue)
 	for w.Seek(nil); w.Key != nil; {
@@ -233,7 +233,7 @@ func (t tx) PendingDeliveries(visit func(notice.Due) notice.Visit) error {
 			return nil
 		case notice.NextQueue:
 			queue := kv.Key{}.Text(d.Queue)
-			w.Seek(append(queue, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)) // after all times
+			w.Seek(append(queue, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)) // above all times of this queue
 		default:
 			w.Next()
 		}
@@ -275,7 +275,8 @@ func logKey(l notice.Log, part string) kv.Key {
 	return append(kv.Key{}.Text(l.Organization).Text(l.Hook), part...)
 }
 
-// deliveryJob indexes deliveries requested by a job's submission by job, id.
+// deliveryJob indexes by job, id the deliveries that were requested when the job was
+// submitted.
 func deliveryJob(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	if d.Hook != "" || d.Job == "" {
 		return nil
@@ -303,7 +304,8 @@ func readDue(k kv.Key) (d notice.Due, err error) {
 	return d, err
 }
 
-// deliveryLogs returns the part of a log that a delivery counts toward.
+// deliveryLogs returns the key under which a delivery is counted: its log, and whether it
+// is pending.
 func deliveryLogs(d *notice.Delivery) kv.Key {
 	if d.State == notice.Pending {
 		return logKey(d.Log(), logPending)

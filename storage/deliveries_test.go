@@ -23,7 +23,7 @@ import (
 
 var noticeStart = time.Date(2026, 11, 20, 10, 40, 0, 0, time.UTC)
 
-// noticeID returns the n-th ID.
+// noticeID returns the n-th ID. IDs ascend with n.
 func noticeID(n int) string {
 	return sortid.First(noticeStart.Add(time.Duration(n) * time.Millisecond)).String()
 }
@@ -103,7 +103,7 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 			d.Abandon("for the test", noticeStart)
 			err = errors.Join(err, r.PutDelivery(d))
 		}
-		return errors.Join(err, r.PutDelivery(pending(5, "lab", h.ID, 0))) // the oldest, still pending
+		return errors.Join(err, r.PutDelivery(pending(5, "lab", h.ID, 0))) // the oldest delivery, which is still pending
 	})
 	logOf := func(hook string) (ids []string) {
 		view(t, s, func(r app.Tx) error {
@@ -140,7 +140,8 @@ func TestDeliveryLogsHaveBounds(t *testing.T) {
 	must.Equal(t, "when there is room again", again.State, notice.Pending)
 }
 
-// Applies random changes to random deliveries and compares with a map.
+// The test applies random changes to random deliveries and compares the results with a
+// map.
 func TestDeliveriesAreFoundInEveryOrder(t *testing.T) {
 	s := openNew(t)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -11,14 +11,14 @@ import (
 // bucketEvents holds the latest events of each organization.
 const bucketEvents = "events"
 
-// Limits on the events kept per organization: some days of a lab's jobs, or ten seconds
-// of nothing but submissions.
+// Limits on the events kept per organization: enough for a few days of a lab's jobs, or
+// for ten seconds of continuous submissions.
 const (
 	maxEvents     = 32 << 10
 	maxEventBytes = 16 << 20
 )
 
-// noteChange records the events of a change in the same transaction.
+// noteChange records the events of a change in the transaction that makes it.
 func noteChange(t *kv.Tx, old *app.Job, now app.EncodedJob) error {
 	all, minor := app.EventsOf(old, now)
 	for _, e := range all {
@@ -34,7 +34,7 @@ func noteChange(t *kv.Tx, old *app.Job, now app.EncodedJob) error {
 }
 
 // noteDeletion records that a job was deleted. Deleting a batch implies deleting its
-// rows, which get no events of their own.
+// rows, so these get no events.
 func noteDeletion(t *kv.Tx, old *app.Job) error {
 	if batch := old.Private.Batch; batch != "" {
 		if key := idOf(batch); t.Bucket(bucketJobs).Get(key[:]) == nil {

@@ -54,7 +54,7 @@ func TestEveryChangeHasAnEvent(t *testing.T) {
 		for id, j := range sim.jobs {
 			heard := known[id]
 			if heard == nil && j.Private.Batch != "" {
-				continue // not updated since its batch started
+				continue // the row has not changed since its creation, which has no event
 			}
 			if gist(heard) != gist(j) || j.IsBatch() && *heard.Counts != *j.Counts {
 				t.Errorf("seed %d: events say\n%s, want\n%s", seed, gist(heard), gist(j))
@@ -145,7 +145,7 @@ func TestOneEventPerBatchAndTransaction(t *testing.T) {
 		t.Errorf("told %q, want 20 rows, then the batch", told)
 	}
 	told = nil
-	update(t, s, func(tx app.Tx) error { // batch first, like a deletion
+	update(t, s, func(tx app.Tx) error { // the batch comes first, as in a real deletion
 		must.OK(t, tx.DeleteJob(parent.ID))
 		for _, row := range rows {
 			must.OK(t, tx.DeleteJob(row.ID))

@@ -92,9 +92,9 @@ func (t tx) scanJobs(f app.JobFilter, after app.Position, most int, visit func(e
 	return last, false, nil
 }
 
-// candidates is the set of jobs that a filter selects from: ranges of one index, each the
-// keys with one prefix. All keys have the same kind of suffix, an ID or a time and an ID,
-// and the listing is in the order of these suffixes.
+// candidates is the set of jobs that a filter selects from. It consists of ranges of one
+// index, each holding the keys with one prefix. All keys end with the same kind of
+// suffix, either an ID or a time and an ID, and the listing is sorted by suffix.
 type candidates struct {
 	index    string
 	prefixes []kv.Key
@@ -130,11 +130,11 @@ func (t tx) candidates(f app.JobFilter) candidates {
 	return c
 }
 
-// anyStatus starts with the most common statuses, so that a search for any job ends
+// anyStatus lists the most common statuses first, so that a search for any job ends
 // early.
 var anyStatus = [...]app.Status{app.Completed, app.Failed, app.Queued, app.Running}
 
-// statusesOr returns the statuses of a filter, or none if it has none.
+// statusesOr returns the statuses of a filter, or the given default if it has none.
 func statusesOr(f app.JobFilter, none ...app.Status) []app.Status {
 	if len(f.Statuses) == 0 {
 		return none
@@ -193,7 +193,8 @@ func (t tx) indexed(f app.JobFilter, tags []app.Tag) func(sortid.ID) (bool, erro
 	}
 }
 
-// containsText returns a test for case-folded text.
+// containsText returns a test of whether a job's search text contains text. Both are
+// case-folded.
 func (t tx) containsText(text string) func(sortid.ID) (bool, error) {
 	texts, records, part := t.Bucket(indexJobsText), t.Walk(bucketJobs), []byte(text)
 	return func(id sortid.ID) (bool, error) {
@@ -225,8 +226,8 @@ func nameIn(record []byte) (name string, err error) {
 	return name, err
 }
 
-// matches returns a test of a job's record. All rows of a batch come from one submission,
-// so the fields they share are tested once.
+// matches returns a test that reads the job's record. All rows of a batch come from one
+// submission, so the fields they share are tested only once.
 func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
 	if f.Batch == "" || f.Name != "" || len(f.Tags) > 0 || f.Search != "" {
 		return func(id sortid.ID) (bool, error) {
@@ -236,7 +237,7 @@ func (t tx) matches(f app.JobFilter) func(sortid.ID) (bool, error) {
 	}
 	asked, match := false, false
 	shared := f
-	shared.Statuses = nil // differ between rows; the index selects them
+	shared.Statuses = nil // statuses differ between rows; the index selects them
 	return func(id sortid.ID) (bool, error) {
 		if asked {
 			return match, nil
@@ -263,7 +264,7 @@ func boundsOf(f app.JobFilter, after app.Position) bounds {
 	case after == "":
 	case f.Ascending:
 		if string(after) >= string(e.low) {
-			e.low = kv.Key(after + "\x00") // equal-length suffixes, so none is in between
+			e.low = kv.Key(after + "\x00") // all suffixes have the same length, so none lies in between
 		}
 	case e.high == nil || string(after) < string(e.high):
 		e.high = kv.Key(after)

@@ -189,8 +189,9 @@ func (t tx) jobsOf(index string, prefix kv.Key) iter.Seq2[*app.Job, error] {
 	}
 }
 
-// NeededBy returns an unfinished job that reads an upload or a result, or a job that has
-// not completed and reads an algorithm's folder.
+// NeededBy returns an unfinished job that reads the given upload or result. Given the
+// digest of an algorithm's folder, it returns a job that reads the folder and has not
+// completed.
 func (t tx) NeededBy(read string) (app.JobID, error) {
 	id, err := sortid.Parse(read)
 	if len(read) == hex.EncodedLen(sha256.Size) {
@@ -209,7 +210,7 @@ func (t tx) Readers(read string) iter.Seq2[app.JobID, error] {
 	return func(yield func(app.JobID, error) bool) {
 		id, err := sortid.Parse(read)
 		if err != nil {
-			return // nothing has this ID
+			return // no upload or job has this ID
 		}
 		for k := range t.Ascend(indexJobsSource, kv.Key{}.ID(id)) {
 			job, err := jobAt(k)
@@ -236,7 +237,7 @@ func nameKey(organization, name string) kv.Key {
 	return make(kv.Key, 0, 128).Text(organization).Text(name)
 }
 
-// jobBatch indexes subjobs by batch, status or any, id.
+// jobBatch indexes subjobs by batch, status (with an extra entry for all statuses), id.
 func jobBatch(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch == "" {
 		return nil
@@ -252,9 +253,9 @@ func batchKey(batch sortid.ID, status app.Status) kv.Key {
 	return make(kv.Key, 0, 2*sortid.Size+1).ID(batch).Letter(statusLetter(status))
 }
 
-// jobFile indexes unfinished jobs by the upload or other job that they read, id; and jobs
-// that have not completed by the folder that they read, id, since failed ones can be
-// retried.
+// jobFile indexes unfinished jobs by each upload or job that they read, id. Jobs that
+// have not completed are also indexed by their folder, id. Failed jobs are among these,
+// because they can be retried.
 func jobFile(id sortid.ID, j *app.Job) (all []kv.Entry) {
 	if j.Status == app.Completed {
 		return nil
@@ -268,8 +269,8 @@ func jobFile(id sortid.ID, j *app.Job) (all []kv.Entry) {
 	return all
 }
 
-// folderID represents the digest of a folder in keys by its first bytes, which are
-// practically unique.
+// folderID represents the digest of a folder in keys by its first bytes, which are unique
+// in practice.
 func folderID(digest string) (id sortid.ID, err error) {
 	b, err := hex.DecodeString(digest)
 	if err == nil && len(b) < len(id) {
@@ -279,7 +280,7 @@ func folderID(digest string) (id sortid.ID, err error) {
 	return id, err
 }
 
-// jobSource indexes jobs, finished or not, by the upload or other job that they read, id.
+// jobSource indexes all jobs, finished or not, by each upload or job that they read, id.
 func jobSource(id sortid.ID, j *app.Job) []kv.Entry {
 	var all []kv.Entry
 	for i, r := range j.Private.References {

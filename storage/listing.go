@@ -12,8 +12,8 @@ import (
 
 // Jobs returns a page. The index jobs.lists has a range for each combination of user,
 // algorithm and status, so a page costs the same with a thousand jobs as with a million,
-// even if nothing matches. Filters without an index are tested on the candidates of
-// another index, few enough that the cost is still bounded.
+// even if nothing matches. Filters without an index are tested on the candidates from
+// another index, and the number of tests per page is limited.
 func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, error) {
 	found, next, err := t.findJobs(f, after, limit)
 	if err != nil {
@@ -46,7 +46,7 @@ func (t tx) Jobs(f app.JobFilter, after app.Position, limit int) (app.JobPage, e
 func (t tx) Uploads(f app.UploadFilter, after app.Position, limit int) (page app.UploadPage, err error) {
 	page.Uploads = make([]*app.Upload, 0, min(limit, app.MaxPage))
 	index, prefix := indexUploadsList, listPrefix(f.Organization, f.Email, f.Folder)
-	if f.SHA256 != "" { // few files match, so the folder is tested on them
+	if f.SHA256 != "" { // few files match, so the folder of each can be checked
 		index, prefix = indexUploadsDigest, digestKey(f.Organization, f.Email, f.SHA256)
 	}
 	of := candidates{index: index, prefixes: []kv.Key{prefix}}
@@ -101,7 +101,7 @@ const (
 )
 
 // jobList indexes jobs other than subjobs by each combination of user and type, status,
-// id. A listing of all statuses merges four walks and needs no entries of its own.
+// id. A listing of all statuses merges four walks, so it needs no further entries.
 func jobList(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil
@@ -142,8 +142,8 @@ func listPrefix(organization string, filters ...string) kv.Key {
 	return listKey(used, organization, filters)
 }
 
-// listKey returns a key of the bits of the filters in use, organization, values of these
-// filters.
+// listKey returns a key that consists of a bit set of the filters in use, the
+// organization, and the values of these filters.
 func listKey(used byte, organization string, filters []string) kv.Key {
 	k := make(kv.Key, 0, 128)
 	k = k.Letter(used).Text(organization)
@@ -155,8 +155,8 @@ func listKey(used byte, organization string, filters []string) kv.Key {
 	return k
 }
 
-// jobTag indexes jobs other than subjobs by organization, user or any, key and value of a
-// tag, id.
+// jobTag indexes jobs other than subjobs by organization, user (with an extra entry for
+// all users), key and value of a tag, id.
 func jobTag(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil
@@ -176,8 +176,8 @@ func tagKey(organization, email string, tag app.Tag) kv.Key {
 	return make(kv.Key, 0, 128).Text(organization).Text(email).Text(tag.Key).Text(tag.Value)
 }
 
-// jobText indexes jobs by id, with the searched text as the value. It has only jobs with
-// more text than a name, and no subjobs.
+// jobText indexes by id the jobs that have tags or a note, except subjobs. The value is
+// the search text. Other jobs are searched by name only.
 func jobText(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" || len(j.Tags) == 0 && j.Note == "" {
 		return nil

@@ -36,8 +36,8 @@ func jobMetrics(id sortid.ID, j *app.Job) []kv.Entry {
 
 // Kinds of metrics in values of jobs.metrics.
 const (
-	metricNumber = 'n' // followed by 8 bytes
-	metricOther  = 'o' // a text or boolean, which cannot be sorted by
+	metricNumber = 'n' // followed by the 8 bytes of a float64
+	metricOther  = 'o' // a string or boolean, by which rows cannot be sorted
 )
 
 // appendMetrics appends each metric shown in tables: length of its name, name, kind,
@@ -57,7 +57,7 @@ func appendMetrics(b []byte, results json.RawMessage) []byte {
 
 // metric is one metric in a value of jobs.metrics.
 type metric struct {
-	name   []byte // bytes of the transaction
+	name   []byte // only valid during the transaction
 	number float64
 	kind   byte
 }

@@ -54,7 +54,8 @@ func TestOrderByMetricOfAnOlderDatabase(t *testing.T) {
 	checkStore(t, s)
 }
 
-// TestMetricsOfARowAreBounded stores the results of a program that reports too many.
+// TestMetricsOfARowAreBounded stores the results of a program that reports too many
+// metrics.
 func TestMetricsOfARowAreBounded(t *testing.T) {
 	s := openNew(t)
 	long := fmt.Sprintf(`"%s":1,`, strings.Repeat("l", 101))

@@ -168,7 +168,7 @@ func (m *model) readers(read string) []*app.Job {
 }
 
 // queue returns the waiting jobs in visiting order. Users are sorted like keys: shorter
-// texts first.
+// strings first.
 func (m *model) queue(executor string) []*app.Job {
 	all := m.sorted(func(j *app.Job) bool {
 		return j.Status == app.Queued && !j.Private.Claimed && !j.IsBatch() && j.Executor == executor
@@ -221,7 +221,7 @@ func TestStoreAgreesWithModel(t *testing.T) {
 					t.Fatalf("the first disagreement is in round %d", round)
 				}
 			}
-			last := sim.newJob() // raises the floor even after its deletion
+			last := sim.newJob() // keeps raising the high-water mark after its deletion
 			update(t, s, func(tx app.Tx) error { return sim.put(tx, last) })
 			update(t, s, func(tx app.Tx) error { return sim.remove(tx, last.ID) })
 			must.OK(t, s.Close())

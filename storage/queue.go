@@ -132,7 +132,7 @@ func appendResources(b []byte, r placement.Resources) []byte {
 	return binary.AppendVarint(b, int64(r.GPUs))
 }
 
-// readResources also returns the bytes that follow the resources.
+// readResources decodes resources and returns them with the bytes that follow.
 func readResources(b []byte) (placement.Resources, []byte, error) {
 	var numbers [3]int64
 	for i := range numbers {
@@ -231,7 +231,7 @@ func (t tx) Dependants(job app.JobID, how app.Dependence) iter.Seq2[app.JobID, e
 	return func(yield func(app.JobID, error) bool) {
 		id, err := sortid.Parse(string(job))
 		if err != nil {
-			return // nothing has this ID
+			return // no job has this ID
 		}
 		for k := range t.Ascend(indexJobsDependant, dependantKey(id, how)) {
 			dependant, err := jobAt(k)
@@ -310,7 +310,8 @@ func jobPendingBatch(id sortid.ID, j *app.Job) []kv.Entry {
 	return []kv.Entry{{Key: kv.Key{}.ID(id)}}
 }
 
-// metaRuns prefixes the keys of the run times of past jobs; the class follows.
+// metaRuns is the prefix of the keys that hold the run times of past jobs. The class of
+// the jobs follows it.
 const metaRuns = "runs "
 
 // runSize is the number of bytes of a run: size and seconds.

@@ -12,7 +12,7 @@ import (
 	"molrun/storage/kv"
 )
 
-// FuzzReadWaiting expects at most an error from damaged entries.
+// FuzzReadWaiting checks that damaged entries cause an error at most.
 func FuzzReadWaiting(f *testing.F) {
 	e := jobQueue(testID(1), testJob(1))[0]
 	f.Add([]byte(e.Key), e.Value)

@@ -34,8 +34,8 @@ func (t tx) Finished(organization string, status app.Status, after app.Ended) it
 	}
 }
 
-// Newest returns the limit most recently finished jobs, latest first, of a user or, with
-// email "", of all users.
+// Newest returns up to limit jobs of a user, the most recently finished first. If email
+// is "", it returns those of all users.
 func (t tx) Newest(organization, email string, limit int) ([]app.Ended, error) {
 	var all []app.Ended
 	for _, status := range []app.Status{app.Completed, app.Failed} {

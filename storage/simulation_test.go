@@ -17,8 +17,8 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// The values are few, so that records share them, and awkward: some texts are prefixes or
-// substrings of others.
+// There are only a few values, so that records share them, and they are awkward: some are
+// prefixes or substrings of others.
 var (
 	someOrganizations = []string{"lab", "la", "lab\x00"}
 	someEmails        = []string{"ann@lab", "bob@lab", "b", "ann@lab\x00\x03"}
@@ -155,7 +155,7 @@ func (s *simulation) putBatch(tx app.Tx) error {
 	return s.put(tx, parent)
 }
 
-// anyOf returns the ID of a random record, the same in every run with a seed.
+// anyOf returns the ID of a random record. The same seed always gives the same IDs.
 func anyOf[K cmp.Ordered, V any](r *rand.Rand, from map[K]V) (none K) {
 	if len(from) == 0 {
 		return none

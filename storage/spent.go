@@ -32,7 +32,7 @@ var _ kv.Derived[app.Job] = tally[app.Job]{}
 // Name returns the name of the bucket.
 func (y tally[T]) Name() string { return y.bucket }
 
-// Follow adds the increase from old to now.
+// Apply adds the increase from old to now.
 func (y tally[T]) Apply(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	if now == nil {
 		return nil
@@ -88,7 +88,7 @@ func missingText(c quota.Spent) string {
 	return strings.Join(parts, ", ")
 }
 
-// counterNames is in the order of Fields.
+// counterNames holds the names of the counters in the order of Fields.
 var counterNames = [quota.SpentFields]string{
 	"completed", "failed", "attempts", "ms of running", "ms of CPU", "ms of CPUs reserved", "ms of GPU", "bytes of results", "uploads", "bytes of uploads",
 }
@@ -159,7 +159,7 @@ func (p recordSums) add(s quota.SpentShare) {
 	}
 }
 
-// spentByJob returns the consumption in a job's record. A batch has none of its own.
+// spentByJob returns the consumption in a job's record. A batch itself consumes nothing.
 func spentByJob(j *app.Job) quota.SpentShare {
 	s := quota.SpentShare{Organization: j.Organization, Email: j.Email, Type: j.Type}
 	if j.IsBatch() {

@@ -14,7 +14,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// spentIn adds up the consumption of an organization, or of all with "", in a period.
+// spentIn adds up the consumption of an organization in a period, or of all organizations
+// if organization is "".
 func spentIn(t *testing.T, s *Store, organization string, from, until time.Time) (sum quota.Spent) {
 	t.Helper()
 	view(t, s, func(tx app.Tx) error {
@@ -75,7 +76,7 @@ func TestWhatIsDeletedStaysCountedAlsoByARepair(t *testing.T) {
 	_, err := Repair(t.Context(), path, Options{})
 	must.OK(t, err)
 	s = openAt(t, path, Options{})
-	wantSpent(t, s, "lab", timesEnded(1)) // proved by the records
+	wantSpent(t, s, "lab", timesEnded(1)) // the records prove this consumption
 }
 
 func TestSpentReadsOnlyTheDaysAskedFor(t *testing.T) {
@@ -110,7 +111,7 @@ func TestSpentReadsOnlyTheDaysAskedFor(t *testing.T) {
 	}
 	view(t, s, func(tx app.Tx) error {
 		for range tx.Spent("", ever[0], ever[1]) {
-			break // an iterator that ignored this would panic
+			break // an iterator that ignored the break would panic
 		}
 		return nil
 	})

@@ -64,7 +64,7 @@ func view(t testing.TB, s *Store, fn func(app.Tx) error) {
 	must.OK(t, s.View(t.Context(), fn))
 }
 
-// testID returns ID n; IDs ascend with n.
+// testID returns the n-th ID. IDs ascend with n.
 func testID(n int) sortid.ID {
 	var id sortid.ID
 	binary.BigEndian.PutUint64(id[:], uint64(1_700_000_000_000+n)<<16)

@@ -13,8 +13,8 @@ import (
 	"molrun/storage/kv"
 )
 
-// sum is a bucket with sums over records, by key. Like an index it follows each change of
-// a record within the transaction.
+// sum is a bucket with sums over records, by key. Like an index, it is updated within the
+// transaction that changes a record.
 type sum[T any] struct {
 	bucket string
 	share  func(v *T) (kv.Key, app.Usage) // amount to add for a record and its key; a nil key means none
@@ -25,7 +25,7 @@ var _ kv.Derived[app.Job] = sum[app.Job]{}
 // Name returns the name of the bucket.
 func (s sum[T]) Name() string { return s.bucket }
 
-// Follow subtracts the share of old and adds the share of now.
+// Apply subtracts the share of old and adds the share of now.
 func (s sum[T]) Apply(t *kv.Tx, _ sortid.ID, old, now *T) error {
 	var before, after kv.Key
 	var less, more app.Usage

@@ -25,7 +25,7 @@ type Totals struct {
 	Drained        bool
 }
 
-// JobTotal is the jobs of one type, executor and status. Batches are not counted, but
+// JobTotal sums the jobs of one type, executor and status. Batches are not counted, but
 // their rows are.
 type JobTotal struct {
 	Type, Executor string
@@ -33,7 +33,8 @@ type JobTotal struct {
 	app.Usage
 }
 
-// QueueTotal is the jobs that can start on an executor, subject to the scheduling order.
+// QueueTotal counts the jobs that can start on an executor, subject to the scheduling
+// order.
 type QueueTotal struct {
 	Executor string
 	Jobs     int
@@ -74,8 +75,8 @@ func (s *Store) Totals(ctx context.Context) (all Totals, err error) {
 
 const sumJobsExecutor = "jobs.total.executor"
 
-// jobOfExecutor sums jobs by algorithm, executor, status. A batch adds nothing of its
-// own, but its rows do.
+// jobOfExecutor sums jobs by algorithm, executor, status. Batches are not counted, but
+// their rows are.
 func jobOfExecutor(j *app.Job) (kv.Key, app.Usage) {
 	if j.IsBatch() {
 		return nil, app.Usage{}

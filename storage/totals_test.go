@@ -37,7 +37,7 @@ func TestTotalsFollowJobs(t *testing.T) {
 	must.Equal(t, "totals", totals(t, s).Jobs, []JobTotal{
 		{"dock", "local", app.Completed, app.Usage{Jobs: 2, Bytes: 15}},
 		{"dock", "slurm", app.Failed, app.Usage{Jobs: 1}},
-		{"fold", "local", app.Running, app.Usage{Jobs: 1}}, // without the batch
+		{"fold", "local", app.Running, app.Usage{Jobs: 1}}, // the batch itself is not counted
 	})
 	update(t, s, func(tx app.Tx) error { return tx.DeleteJob(jobID(1)) })
 	putJobs(t, s, job(4, "fold", "local", app.Completed, 7))

@@ -11,7 +11,8 @@ import (
 	"molrun/storage/kv"
 )
 
-// Buckets of records. Derived buckets are defined next to their entries.
+// Buckets of records. Derived buckets are defined next to the functions that derive their
+// entries.
 const (
 	bucketJobs        = "jobs"
 	bucketJobsPrivate = "jobs.private"
@@ -25,7 +26,8 @@ const (
 	bucketDefinitions = "definitions"
 )
 
-// tx implements app.Tx. Its results are copied out of the transaction.
+// tx implements app.Tx. Except for pages of Jobs, its results are copied out of the
+// transaction.
 type tx struct{ *kv.Tx }
 
 func newTx(t *kv.Tx) tx { return tx{t} }
@@ -74,7 +76,7 @@ func jobAt(k kv.Key) (app.JobID, error) {
 	return app.JobID(id.String()), err
 }
 
-// statusLetter represents a status in keys; "" represents all of them.
+// statusLetter represents a status in keys. "" represents all statuses.
 func statusLetter(s app.Status) byte {
 	switch s {
 	case app.Queued:

@@ -36,8 +36,7 @@ const (
 	sumUploadsUser  = "uploads.total.user"
 )
 
-// jobOfUser sums jobs by organization, user. A batch adds nothing of its own, but its
-// rows do.
+// jobOfUser sums jobs by organization, user. Batches are not counted, but their rows are.
 func jobOfUser(j *app.Job) (kv.Key, app.Usage) {
 	k, share := jobTotal(j)
 	if k == nil {
@@ -52,7 +51,7 @@ func uploadOfUser(u *app.Upload) (kv.Key, app.Usage) {
 	return k.Text(u.Email), share
 }
 
-// jobTotal sums jobs by organization. A batch adds nothing of its own, but its rows do.
+// jobTotal sums jobs by organization. Batches are not counted, but their rows are.
 func jobTotal(j *app.Job) (kv.Key, app.Usage) {
 	if j.IsBatch() {
 		return nil, app.Usage{}
@@ -120,8 +119,8 @@ func readShare(k kv.Key, value []byte) (s app.UsageShare, err error) {
 	return s, err
 }
 
-// Spent iterates over the consumption on the days from one (inclusive) until another
-// (exclusive), by organization and day; organization "" means all.
+// Spent iterates over the consumption from one day (inclusive) until another (exclusive),
+// by organization and day. If organization is "", it covers all organizations.
 func (t tx) Spent(organization string, from, until time.Time) iter.Seq2[quota.SpentShare, error] {
 	return func(yield func(quota.SpentShare, error) bool) {
 		for _, bucket := range []string{spentByJobs, spentByUploads} {
@@ -146,7 +145,7 @@ func (t tx) walkSpent(bucket, organization string, from, until time.Time, yield 
 		case s.Day.Before(from):
 			w.Seek(first.Time(from))
 		case !s.Day.Before(until):
-			w.Seek(first.Time(time.UnixMilli(math.MaxInt64)).End()) // the next organization
+			w.Seek(first.Time(time.UnixMilli(math.MaxInt64)).End()) // skips to the next organization
 		case !yield(s, nil):
 			return false
 		default:
@@ -193,8 +192,8 @@ func (t tx) organizationsOfFinished() (names []string, err error) {
 	return names, nil
 }
 
-// Statuses counts the jobs of each status, of a user or, with email "", of the whole
-// organization, which takes only four sums.
+// Statuses counts the jobs of each status, of a user or, if email is "", of the whole
+// organization. The latter reads only four sums.
 func (t tx) Statuses(organization, email string) (counts app.Counts, err error) {
 	if email != "" {
 		for share, err := range t.JobShares(organization, email) {
@@ -216,7 +215,7 @@ func (t tx) Statuses(organization, email string) (counts app.Counts, err error) 
 	return counts, nil
 }
 
-// JobShares iterates over the numbers of jobs by user, type and status.
+// JobShares iterates over the job counts by user, type and status.
 func (t tx) JobShares(organization, email string) iter.Seq2[app.JobShare, error] {
 	scope := make(kv.Key, 0, 128).Text(organization)
 	if email != "" {

@@ -8,13 +8,13 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// timedWriter is a writer that limits the time to send a response. The time starts with the
-// response, because a request can wait long before it, for a slot or for a change.
+// timedWriter is a writer that limits the time to send a response. The time starts with
+// the response, because the request may have waited long for a slot or for a change.
 type timedWriter struct {
 	gin.ResponseWriter
 	within time.Duration
 	begun  bool
-	copied int // bytes sent past gin
+	copied int // bytes that bypassed gin
 }
 
 // limitResponseTime limits the time to send the response to a request.
@@ -50,7 +50,7 @@ func (w *timedWriter) ReadFrom(src io.Reader) (int64, error) {
 	return n, err
 }
 
-// countSent counts response body bytes that were sent past gin.
+// countSent counts response body bytes that bypassed gin.
 func countSent(c *gin.Context, n int) {
 	if w, ok := c.Writer.(*timedWriter); ok {
 		w.copied += n

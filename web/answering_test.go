@@ -38,7 +38,7 @@ func TestTimeToAnswerBeginsWithTheAnswer(t *testing.T) {
 	}
 }
 
-// kernel is a server writer that counts the files it is given to copy.
+// kernel is the server's writer. It counts the files that it can have the kernel copy.
 type kernel struct {
 	deadlines
 	files int

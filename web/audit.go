@@ -137,7 +137,7 @@ func (a *auditor) auditRequest(c *gin.Context, remote string) {
 		}
 		e.Action, e.Object, e.Key = "authenticate", "", attemptedKey(c)
 	case string(fault.RateLimited), string(fault.Unavailable):
-		return // nothing was done, and there could be very many
+		return // had no effect, and could be very frequent
 	}
 	if e.Action != "" {
 		a.sink(e)
@@ -162,7 +162,7 @@ func resultOf(c *gin.Context) string {
 	case code != "":
 		return code
 	case c.Writer.Status() >= 500:
-		return string(fault.Internal) // a panic
+		return string(fault.Internal) // the handler panicked
 	}
 	return "ok"
 }

@@ -93,7 +93,7 @@ func TestSlowClientHoldsNoSlot(t *testing.T) {
 			defer c.Close()
 			must.OK(t, must.Error2(c.Write([]byte(strings.ReplaceAll(begin, "%s", s.ann)))))
 			must.Become(s.t, "the request has arrived", func() bool { return g.Waiting() == 1 })
-			release() // to the request
+			release() // the request gets the slot
 			enterSoon(t, g)
 		})
 	}

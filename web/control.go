@@ -40,7 +40,7 @@ type ControlOptions struct {
 	// "" if BaseURL is.
 	Listener string
 	// Reload reads the algorithm files again, and LastRead returns the result of the last
-	// reading. Both are nil if this process does not serve algorithms.
+	// read. Both are nil if this process does not serve algorithms.
 	Reload   func() (AlgorithmsRead, error)
 	LastRead func() AlgorithmsRead
 	// Isolation describes the jobs of this process. It is zero if the process runs no
@@ -55,8 +55,8 @@ type Isolation struct {
 	Sentence string `json:"sentence"`
 }
 
-// AlgorithmsRead is the result of reading the site's algorithm files. Its names are types
-// with versions.
+// AlgorithmsRead is the result of reading the site's algorithm files. It names algorithms
+// by type and version.
 type AlgorithmsRead struct {
 	ReadAt   unit.Time          `json:"readAt"`
 	Added    []string           `json:"added"`
@@ -66,7 +66,7 @@ type AlgorithmsRead struct {
 }
 
 // AlgorithmMistake is an error in an algorithm file. Kept is the type and version that
-// remains as previously defined by the file, or "" if there is none.
+// the service still offers as the file defined it before, or "" if there is none.
 type AlgorithmMistake struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"` // from 1
@@ -101,7 +101,7 @@ func Control(svc *app.Service, accounts *access.Accounts, keeper *retention.Keep
 	return edge.Trace(o.Log, engine)
 }
 
-// control has the operator's handlers.
+// control holds the operator's handlers.
 type control struct {
 	keys    keys
 	users   users

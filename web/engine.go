@@ -12,8 +12,9 @@ import (
 // returns an error, it has written nothing, and fail sends the response instead.
 type handler func(c *gin.Context, by app.Caller) error
 
-// newEngine returns a gin engine that adds no behavior of its own: no redirects, texts or
-// forwarded addresses. Path parameters arrive as sent; decode unescapes them once.
+// newEngine returns a gin engine that adds no behavior of its own: no redirects, default
+// error messages or forwarded addresses. Path parameters arrive as sent; decode unescapes
+// them once.
 func newEngine(around gin.HandlerFunc) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()

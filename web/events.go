@@ -26,7 +26,7 @@ type streams struct {
 	follower   *follow.Follower
 	listeners  *limit.Budget
 	answerTime time.Duration
-	stopping   context.Context // ends all streams
+	stopping   context.Context // canceled to end all streams
 }
 
 // all handles GET /events.
@@ -131,8 +131,9 @@ func (h streams) serveStream(ctx context.Context, to line, stream *follow.Stream
 }
 
 // onOtherStack runs fn in another goroutine, on its own stack, and waits for it. A stream
-// waits for hours deep in the handlers, and a stack that has grown there stays large.
-// Running stack-intensive work elsewhere saves 8 MiB per thousand idle streams.
+// waits for hours deep in the call stack of the handlers, and a stack that has grown
+// there stays large. Running stack-intensive work elsewhere saves 8 MiB per thousand idle
+// streams.
 func onOtherStack(fn func()) {
 	var p any
 	done := make(chan struct{})

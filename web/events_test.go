@@ -255,7 +255,6 @@ func TestUnknownEventIDsResetTheStream(t *testing.T) {
 	}
 }
 
-// TestEventsAreSelectedAsJobsAre opens a stream with each filter.
 func TestEventsAreSelectedAsJobsAre(t *testing.T) {
 	s := start(t)
 	paths := map[string][]string{ // expected events by path
@@ -358,7 +357,6 @@ func TestAStreamOfADeletedJobEnds(t *testing.T) {
 	f.stop()
 }
 
-// TestOtherOrganizationsHearNothing listens with every filter.
 func TestOtherOrganizationsHearNothing(t *testing.T) {
 	s := start(t)
 	s.submit("a")

@@ -12,7 +12,7 @@ func (s *service) uploadTo(folder, name, text string) string {
 	return s.upload(name+"?folder="+folder, text)
 }
 
-// rowsOf returns these members of the jobs of a batch, in order.
+// rowsOf returns the given members of the jobs of a batch, in order.
 func (s *service) rowsOf(batch string, members ...string) (rows [][]any) {
 	s.t.Helper()
 	list := s.want(200, "GET", "/jobs?order=asc&limit=100&batch="+batch, "").fields(s.t)["jobs"].([]any)

@@ -17,17 +17,17 @@ import (
 	"molrun/web/edge"
 )
 
-// class is how a route is guarded and limited.
+// class determines how a route is guarded and limited.
 type class int
 
 const (
 	keyed    class = iota // requires an API key
 	open                  // requires no key
-	querying              // this and the following require a key and have a rate, unless noted
+	querying              // from here on: requires a key and has a rate limit, unless noted
 	submitting
 	batch // submitting with a large body
 	uploading
-	sharing   // requires no key, has a rate per address; also for signing in
+	sharing   // requires no key, has a rate limit per address; also for signing in
 	following // requires a key; open-ended, so it has its own limit
 )
 
@@ -94,7 +94,8 @@ func newGuard(accounts *access.Accounts, o Options) *guard {
 	}
 }
 
-// sameOrigin trusts the origin of the address that users see, which a proxy can hide.
+// sameOrigin returns a protection that trusts the origin of the public address, because a
+// proxy can hide it from the service.
 func sameOrigin(public string) *http.CrossOriginProtection {
 	p := http.NewCrossOriginProtection()
 	if u, err := url.Parse(public); err == nil && u.Host != "" {
@@ -215,8 +216,8 @@ func (g *guard) authenticate(r *http.Request) (app.Caller, error) {
 	return by, err
 }
 
-// refused returns the error for a request that was not authenticated. Addresses with too
-// many of them are slowed down, so that they can't try keys at full speed.
+// refused returns the error for a request that was not authenticated. It limits the rate
+// of such requests per address, so that keys can't be guessed at full speed.
 func (g *guard) refused(r *http.Request, err error) error {
 	if fault.CodeOf(err) == fault.Unauthorized && !edge.Shared(r, g.trusted) && !g.failed.Allow(edge.Network(r)) {
 		return fault.Errorf(fault.RateLimited, "Too many requests without a valid API key came from this address; wait a second.")

@@ -101,10 +101,10 @@ func TestRequestsThatWaitLeaveSlotsForOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		inFlight, perKey int
 		waiting          int    // waiting requests of Ann
-		refused          string // rejected for everyone, or only for Ann if byKey
+		refused          string // path rejected for everyone, or only for Ann if byKey
 		byKey            bool
 		status           int
-		served           string // allowed for Bob
+		served           string // path allowed for Bob
 	}{
 		"all slots":                {inFlight: 1, waiting: 1, refused: "/algorithms", status: 503, served: "/healthz"},
 		"all waits":                {inFlight: 3, waiting: 1, refused: brief, status: 503, served: "/jobs/a"}, // one of three requests can wait
@@ -155,7 +155,7 @@ func (s *service) waitForA(requests, refused int) (answers <-chan answer) {
 }
 
 // begin sends a submission whose body begins with text, and returns the status of the
-// response. The client of s would read the body itself.
+// response. It does not use the client of s, which would read the whole body first.
 func (s *service) begin(ctx context.Context, key, text string, rest io.Reader) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/submit-job", io.MultiReader(strings.NewReader(text), rest))
 	if err != nil {

@@ -106,7 +106,7 @@ var inputsThatName = map[string]meaning{
 	"POST /validate-job body jobName":         newName,
 }
 
-// inputsThatDoNot has all other inputs, each with a value that takes a different code
+// inputsThatDoNot holds all other inputs, each with a value that takes a different code
 // path than omitting it. An entry for one operation takes precedence over an entry for
 // all operations.
 var inputsThatDoNot = map[string]any{

@@ -25,7 +25,7 @@ type jobs struct {
 	svc      *app.Jobs
 	lists    *listing.Lists
 	waiters  *limit.Budget
-	stopping context.Context // ends all waits
+	stopping context.Context // canceled to end all waits
 }
 
 // list handles GET /jobs.

@@ -133,7 +133,7 @@ func TestLongLogsArriveComplete(t *testing.T) {
 	s := start(t)
 	s.submit("a")
 	j := s.claim("a")
-	text := strings.Repeat("0123456789abcde\n", 200_000) // three times the size between deadline extensions
+	text := strings.Repeat("0123456789abcde\n", 200_000) // three times what is sent between two extensions of the deadline
 	s.printed(j, text)
 	if a := s.want(200, "GET", "/jobs/a/logs", ""); a.body != text {
 		t.Errorf("%d bytes arrived of %d", len(a.body), len(text))

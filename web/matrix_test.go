@@ -44,8 +44,8 @@ func (s *service) people() (all []person) {
 			key, _, err := s.app.Accounts.CreateKey(s.t.Context(), app.Operator(), r)
 			must.OK(s.t, err)
 			ways := map[string][]string{"key": {"x-api-key", key}, "session": s.signedInAs(key)}
-			// Without a key, a user has the rights of a role, so test only keys with the
-			// rights of a role.
+			// Signing in by link or proxy gives the full rights of a role, so it works
+			// only for users whose key has exactly these rights.
 			invited, err := s.app.Accounts.Invite(s.t.Context(), "lab", r.Email)
 			limited := person{KeyRequest: r}
 			if limited.may("read") && (limited.may("submit") || !limited.may("admin")) { // rights match a role
@@ -121,7 +121,7 @@ func (s *service) own(what meaning, user access.KeyRequest, admin string, had ma
 }
 
 // named returns the kind of object that the path or the body of an operation names, or ""
-// if it belongs to nobody.
+// if it names none.
 func named(op contract.Operation, inputs []contract.Input) meaning {
 	for _, in := range inputs {
 		what, _ := meaningOf(op, in)
@@ -217,7 +217,7 @@ func answerTo(p person, op contract.Operation, what meaning, user access.KeyRequ
 	case !p.may(rights[0]):
 		return []int{403}
 	case strings.HasSuffix(op.Path, "/admin/drain") && op.Method != "GET":
-		return []int{403} // another organization has keys
+		return []int{403} // not allowed while another organization has keys
 	case user.Organization != p.Organization && what == aMember:
 		return append(allowed, 404) // refers to the caller's organization, which may have that address by now
 	case user.Organization != p.Organization, op.Path == "/keys/{keyId}" && !own:

@@ -342,7 +342,7 @@ func TestSeriesAreShownWhileTheyAreWritten(t *testing.T) {
 }
 
 // TestSeriesHaveTheirErrorsAndTicks uses a view that specifies how its columns are drawn.
-// A tick can be text, such as the residue 27A, and then there are none.
+// If a tick is not a number, such as the residue number 19A, the series has no ticks.
 func TestSeriesHaveTheirErrorsAndTicks(t *testing.T) {
 	s := start(t, func(s *setup) {
 		s.algorithm = echoAlgorithm + `

@@ -52,7 +52,7 @@ func TestQueriesOfListings(t *testing.T) {
 		{"limit=0&startKey=" + altered, []string{"query.limit value", "query.startKey value"}},
 		{"includeSubjobs=2&startKey=" + altered, []string{"query.includeSubjobs type", "query.startKey value"}},
 		{"limit=0&startKey=" + key, []string{"query.limit value"}},
-		{"status=x&startKey=" + key, []string{"query.status value"}}, // the key may belong to the intended listing
+		{"status=x&startKey=" + key, []string{"query.status value"}}, // the key may be valid once the status is corrected
 		{"statsu=QUEUED&startKey=" + altered, []string{"query.statsu unknown"}},
 		{"startKey=abc&startKey=abc&limit=0", []string{"query.limit value", "query.startKey value"}},
 		{"batch=%zz", []string{"query value"}},

@@ -41,10 +41,10 @@ type resultView struct {
 	Missing *missingView `json:"missing,omitempty"`
 }
 
-// missingView lists the jobs that are missing in the archive of a batch.
+// missingView lists the jobs that are missing from the archive of a batch.
 type missingView struct {
 	Count   int      `json:"count"`
-	Rows    []string `json:"rows"` // only the first of them
+	Rows    []string `json:"rows"` // only the first few
 	Message string   `json:"message"`
 }
 

@@ -129,7 +129,7 @@ func TestReadersAndAFullDiskChangeNothing(t *testing.T) {
 	}
 }
 
-// absent returns a path of a route that refers to nothing.
+// absent returns a path that matches a route but refers to nothing.
 func absent(path string) string {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -161,8 +161,6 @@ func (s *service) stored() string {
 	return text.String()
 }
 
-// TestKeyWorksOnlyFromItsNetworks sends requests from addresses inside and outside the
-// networks.
 func TestKeyWorksOnlyFromItsNetworks(t *testing.T) {
 	from := ""
 	s := start(t, func(with *setup) { with.address = func() string { return from } })

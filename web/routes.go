@@ -14,7 +14,7 @@ type route struct {
 	method, path string
 	handle       handler
 	class        class
-	needs        apikey.Rights // rights of the caller; 0 means none
+	needs        apikey.Rights // rights that the caller needs; 0 means none
 }
 
 // Rights that routes require.

@@ -44,7 +44,7 @@ import (
 	"molrun/web/respond"
 )
 
-// echoAlgorithm is the only algorithm of these tests.
+// echoAlgorithm is the default algorithm of these tests.
 const echoAlgorithm = `
 format = 1
 type = "echo"
@@ -209,7 +209,7 @@ func newApp(t testing.TB, store app.Store, files *blobs.Dir, algorithmText strin
 	return services
 }
 
-// machine is an executor with only a capacity.
+// machine is an executor that has only a name and a capacity.
 type machine struct{ app.Executor }
 
 func (machine) Name() string { return "local" }
@@ -355,7 +355,7 @@ func (a answer) code() string {
 	return e.Error.Code
 }
 
-// has requires texts in the status and body.
+// has requires that the status and body contain all texts.
 func (a answer) has(t *testing.T, texts ...string) answer {
 	t.Helper()
 	contains(t, fmt.Sprint(a.status, " ", a.body), texts...)

@@ -109,7 +109,7 @@ func (h sessions) endPrevious(c *gin.Context) error {
 	return h.svc.EndSession(c.Request.Context(), former)
 }
 
-// prove returns the caller of a key or of the token of a link.
+// prove returns the caller identified by a key or by the token of a sign-in link.
 func (h sessions) prove(c *gin.Context, key, token string) (app.Caller, error) {
 	if token != "" {
 		return h.svc.Accept(c.Request.Context(), token)

@@ -323,7 +323,6 @@ func TestSignInsAreAudited(t *testing.T) {
 	}
 }
 
-// TestAStreamEndsWithItsSession signs out while a stream is open.
 func TestAStreamEndsWithItsSession(t *testing.T) {
 	s := start(t)
 	cookie := s.signedInAs(s.ann)

@@ -247,8 +247,8 @@ func readTableBatch(r *decode.Reader) batchRequest {
 	return batchRequest{BatchSubmission: sub}
 }
 
-// inQuery moves errors from the body to the query, which in a batch with a table has the
-// members that are otherwise in the body.
+// inQuery moves the locations of errors from the body to the query. If the body is a
+// table, the query has the members that are otherwise in the body.
 func inQuery(table *fanout.Request, err error) error {
 	if table == nil || !table.IsBody() {
 		return err

@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// dockAlgorithm ranks its results.
+// dockAlgorithm is an algorithm with ranked results.
 const dockAlgorithm = `
 format = 1
 type = "dock"
@@ -338,7 +338,7 @@ func TestTableOfAPipeline(t *testing.T) {
 	all := s.table("/jobs/screen/table")
 	same(t, "columns", []any{all.Sort, len(all.Settings), all.Settings[0].Name, len(all.Metrics)}, []any{"metric:affinity", 1, "ligand", 2})
 	same(t, "rows", []string{all.names(), all.Rows[1].Type, all.Rows[1].Status}, []string{"a b", "dock", "QUEUED"})
-	err := s.store.Update(t.Context(), func(tx app.Tx) error { // like a pipeline with several types
+	err := s.store.Update(t.Context(), func(tx app.Tx) error { // turns the batch into a pipeline with several types
 		batch, err := tx.JobNamed("lab", "screen")
 		if err != nil {
 			return err

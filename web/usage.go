@@ -20,7 +20,7 @@ type usageRequest struct {
 	csv bool
 }
 
-// readUsage reads the query for a usage report of one of several kinds, by default the
+// readUsage reads the query for a usage report of one of the given kinds, by default the
 // first.
 func readUsage(r *decode.Reader, kinds ...string) usageRequest {
 	return usageRequest{

@@ -56,7 +56,7 @@ func (h views) withSubject(c *gin.Context, by app.Caller, name string, show func
 	return err
 }
 
-// within calls read for the requested job and file.
+// within resolves the job and the file of r and calls read with the caller to use.
 func (h views) within(c *gin.Context, by app.Caller, r *output.ViewRequest, read func(app.Caller) error) error {
 	return h.withSubject(c, by, r.Job, func(s subject) (err error) {
 		r.Job = s.job

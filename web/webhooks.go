@@ -39,7 +39,7 @@ func viewWebhook(h *notice.Hook) webhookView {
 	return v
 }
 
-// newWebhookView shows the secret, only once.
+// newWebhookView is a webhook with its secret, which is shown only once.
 type newWebhookView struct {
 	Secret string `json:"secret"`
 	webhookView

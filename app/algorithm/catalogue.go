@@ -13,8 +13,9 @@ import (
 	"molrun/app/base/fault"
 )
 
-// Catalogue holds all available algorithms and can read earlier ones that jobs still use.
-// Replace can change the available algorithms at any time; Snapshot returns a snapshot.
+// Catalogue holds all available algorithms and can read older versions that jobs still
+// use. Replace can change the available algorithms at any time; Snapshot returns a
+// catalogue that does not change.
 type Catalogue struct {
 	offer   atomic.Pointer[map[string]*versions]
 	folders *folder.Store     // nil if no copies are kept
@@ -50,7 +51,7 @@ func (c *Catalogue) Replace(by *Catalogue) {
 			continue
 		}
 		for _, a := range v.all {
-			if old == nil || old.later != nil || !slices.Contains(old.all, a) { // jobs could be using those
+			if old == nil || old.later != nil || !slices.Contains(old.all, a) { // don't modify files that jobs could be using
 				a.site = c.site
 				a.Folder.KeepIn(c.folders)
 			}
@@ -76,8 +77,9 @@ type LazyFile struct {
 	Read   func() *File
 }
 
-// NewCatalogue rejects two files of the same type and version, and two defaults of the
-// same type. If no default is declared, the highest version is the default.
+// NewCatalogue returns a catalogue of the given algorithms. It rejects two files of the
+// same type and version, and two defaults of the same type. If no default is declared,
+// the highest version is the default.
 func NewCatalogue(all []*File, later ...LazyFile) (*Catalogue, error) {
 	types := map[string]*versions{}
 	for _, l := range later {
@@ -114,7 +116,7 @@ func NewCatalogue(all []*File, later ...LazyFile) (*Catalogue, error) {
 	return c, nil
 }
 
-// versionsOf returns the algorithms of a type, nil if there are none. It reads them if
+// versionsOf returns the algorithms of a type, or nil if there are none. It reads them if
 // necessary.
 func (c *Catalogue) versionsOf(typ string) *versions {
 	v := c.types()[typ]
@@ -146,8 +148,8 @@ func (c *Catalogue) Find(typ, version string) (*File, bool) {
 	return v.all[i], true
 }
 
-// ReadNow returns the algorithms that were read immediately, which include all of the site's
-// own.
+// ReadNow returns the algorithms that are not read lazily, which include all of the
+// site's own.
 func (c *Catalogue) ReadNow() (all []*File) {
 	types := c.types()
 	for _, typ := range slices.Sorted(maps.Keys(types)) {
@@ -170,7 +172,7 @@ func (c *Catalogue) KeepFoldersIn(in *folder.Store) {
 }
 
 // Validated returns the algorithm that a job was validated against, identified by its
-// digest. It can be older than the available one. read returns its Source.
+// digest. It can be older than the available one. read must return its Source.
 func (c *Catalogue) Validated(typ, version, digest string, read func() ([]byte, error)) (*File, error) {
 	if a, ok := c.Find(typ, version); ok && a.Digest == digest {
 		return a, nil
@@ -264,8 +266,8 @@ func compareRuns(p, q string) int {
 	return cmp.Compare(p, q)
 }
 
-// SetSitePaths sets the site's paths, by the names of [site.paths]. It must be called before
-// any algorithm is requested.
+// SetSitePaths sets the site's paths, keyed by their names in [site.paths]. It must be
+// called before any algorithm is requested.
 func (c *Catalogue) SetSitePaths(paths map[string]string) {
 	c.site = paths
 	for _, v := range c.types() {

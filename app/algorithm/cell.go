@@ -8,10 +8,10 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// FromText converts a text, such as a table cell, to a value of the parameter: a number,
-// boolean, array or object if it accepts one, a list with one file if it accepts many,
-// and otherwise the text itself. If it accepts none of these, CheckSettings reports the
-// error of the closest match.
+// FromText converts text, such as a table cell, to a value of the parameter: a number,
+// boolean, array or object if the parameter accepts one, a list with one file if it
+// accepts many files, and otherwise the text itself. If it accepts none of these,
+// CheckSettings reports the error of the closest match.
 func (p *Parameter) FromText(text string) *strictjson.Value {
 	plain := quoted(text)
 	v := unquoted(text)
@@ -59,8 +59,9 @@ func quoted(text string) *strictjson.Value {
 	return &strictjson.Value{Kind: strictjson.String, Text: text, Raw: strictjson.AppendQuoted(nil, text)}
 }
 
-// unquoted parses a text as a JSON value, nil if it is not valid. It accepts TRUE, as
-// written by spreadsheets.
+// unquoted parses text as a JSON number, boolean, array or object. It returns nil if the
+// text is none of these. It accepts booleans in any case, because spreadsheets write
+// TRUE.
 func unquoted(text string) *strictjson.Value {
 	if text == "" || !strings.Contains("-0123456789[{tTfF", text[:1]) {
 		return nil

@@ -191,7 +191,7 @@ func (c *commandReader) placeholder(line int, part command.Part) {
 	}
 }
 
-// derivedValue reports a derived value that does not exist or can have no value.
+// derivedValue reports a derived value that does not exist or might have no value.
 func (c *commandReader) derivedValue(line int, name string) {
 	i := slices.IndexFunc(c.derived, func(d derived) bool { return d.name == name })
 	if i < 0 {
@@ -205,8 +205,8 @@ func (c *commandReader) derivedValue(line int, name string) {
 	}
 }
 
-// program reports a program chosen by a setting, and one that depends on the working
-// directory of the service.
+// program reports an error if a setting chooses the program, or if the program's path
+// depends on the working directory of the service.
 func (c *commandReader) program(n *tomltree.Node, t command.Template) {
 	for _, part := range t {
 		if part.Kind == "settings" || part.Kind == "files" || part.Kind == "derived" {

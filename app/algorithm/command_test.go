@@ -154,7 +154,7 @@ func TestCommandAloneIsOneStep(t *testing.T) {
 	must.Equal(t, "variables", len(run.Env), 0)
 }
 
-// A short algorithm file wraps an installed program: its steps run and yield its metric.
+// Runs the steps of a short algorithm file for an installed program and reads its metric.
 func TestInstalledProgramIsWrapped(t *testing.T) {
 	text, err := os.ReadFile("testdata/algorithms/word-count.toml")
 	must.OK(t, err)

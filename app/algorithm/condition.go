@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// condition reads the "if" of a table, nil if there is none or it is invalid.
+// condition reads the "if" of a table, or nil if there is none or it is invalid.
 func (c *commandReader) condition(t *tomltree.Node) *expression.Expression {
 	n := t.Member("if")
 	if n == nil || n.Kind != strictjson.String {
@@ -37,8 +37,8 @@ func (c *commandReader) condition(t *tomltree.Node) *expression.Expression {
 	return e
 }
 
-// where returns a reader for content that applies only if a condition holds: the settings
-// and files that the condition reads then have values.
+// where returns a reader for content that applies only if a condition holds. In this
+// content, the settings and files used by the condition are known to have values.
 func (c *commandReader) where(when *expression.Expression) *commandReader {
 	inside := *c
 	if when == nil {

@@ -13,7 +13,7 @@ import (
 // contentKeys are the keys of a file parameter that describe its content.
 var contentKeys = []string{"content", "min_residues", "max_residues", "max_atoms", "min_records", "max_records", "columns", "unique_names", "any_text", "pdb", "tolerant"}
 
-// readContent reads the required content of a file, nil if unrestricted.
+// readContent reads the required content of a file, or nil if unrestricted.
 func readContent(r *tomltree.Reader, t *tomltree.Node, extensions []string) *content.Want {
 	kind := r.Text(t, "content")
 	want := &content.Want{Kind: kind, Columns: r.Texts(t, "columns"), UniqueNames: r.Flag(t, "unique_names"), AcceptsTextVariants: r.Flag(t, "any_text"), Tolerant: r.Flag(t, "tolerant")}
@@ -66,10 +66,10 @@ func (all Parameters) readsContent() bool {
 	return slices.ContainsFunc(all, func(p Parameter) bool { return p.content != nil })
 }
 
-// Content returns the required content of the file, nil if unrestricted.
+// Content returns the required content of the file, or nil if unrestricted.
 func (p *Parameter) Content() *content.Want { return p.content }
 
-// contentKind returns the kind of content, "" if unrestricted.
+// contentKind returns the kind of content, or "" if unrestricted.
 func (p *Parameter) contentKind() string { return cmp.Or(p.content, &content.Want{}).Kind }
 
 // HoldsSequences reports whether the file must contain sequences.

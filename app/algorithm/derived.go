@@ -18,7 +18,7 @@ import (
 type derived struct {
 	name  string
 	value *expression.Expression
-	needs []string // settings without which it has no value
+	needs []string // settings without which it is undefined
 }
 
 func readDerived(r *tomltree.Reader, parameters Parameters) []derived {
@@ -75,7 +75,7 @@ func (p *Parameter) kind() expression.Kind {
 	return expression.Any
 }
 
-// needsOf returns the settings without which an expression has no value.
+// needsOf returns the settings without which an expression is undefined.
 func needsOf(e *expression.Expression, parameters Parameters, before []derived) []string {
 	var needs []string
 	for _, name := range e.Settings {
@@ -101,9 +101,9 @@ func nativeSettings(settings []strictjson.Member) map[string]any {
 	return native
 }
 
-// values returns the settings, file metadata and derived values as expressions read them.
-// Metadata not known yet is replaced by unknown. It returns an error for each derived
-// value that can't be computed.
+// values returns the settings, file metadata and derived values in the form that
+// expressions use. Metadata that is not yet known is replaced with unknown. It returns an
+// error for each derived value that can't be computed.
 func (all relations) values(settings []strictjson.Member, facts Facts, unknown any) (expression.Values, []fault.Field) {
 	v := expression.Values{Settings: nativeSettings(settings), Derived: map[string]any{}, Facts: all.parameters.factsOf(settings, facts, unknown)}
 	var faults []fault.Field
@@ -142,8 +142,8 @@ func (all relations) texts(settings *strictjson.Value, facts Facts) (map[string]
 	return texts, nil
 }
 
-// firstOf returns the path of the first setting that an expression reads, otherwise of
-// the first file.
+// firstOf returns the path of the first setting that an expression uses, or of the first
+// file if it uses no setting.
 func firstOf(e *expression.Expression) []any {
 	switch {
 	case len(e.Settings) > 0:

@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// readEstimate reads the expression for the size of a job, nil if the file has none.
+// readEstimate reads the expression for the size of a job, or nil if the file has none.
 func readEstimate(r *tomltree.Reader, parameters Parameters, known []derived) *expression.Expression {
 	t := r.Table(r.Root, "estimate")
 	if t == nil {
@@ -49,7 +49,7 @@ func readExpected(r *tomltree.Reader) (usual, perSize float64) {
 	return t.Member(expectedKey).Float(), t.Member(perSizeKey).Float()
 }
 
-// SizeFormula returns the expression for the size of a job, "" if the file has none.
+// SizeFormula returns the expression for the size of a job, or "" if the file has none.
 func (a *File) SizeFormula() string {
 	if a.size == nil {
 		return ""
@@ -82,7 +82,8 @@ const (
 )
 
 // readMaxRuntime reads the maximum run time of a job, and the expression that computes
-// the run time of a job that requests none. A nil expression gives that job the maximum.
+// the run time of a job that requests none. If the expression is nil, such a job gets the
+// maximum.
 func readMaxRuntime(r *tomltree.Reader, parameters Parameters, known []derived) (time.Duration, *expression.Expression) {
 	n := r.Root.Member("max_runtime")
 	switch {

@@ -54,7 +54,7 @@ func readExampleSettings(r *tomltree.Reader, a *File, n *tomltree.Node) json.Raw
 	_, faults := checked.CheckSettings(v)
 	for _, f := range faults {
 		name, _ := f.Loc[0].(string)
-		if p := a.Parameters.Named(name); p == nil || p.compiled != nil { // otherwise reported at the parameter
+		if p := a.Parameters.Named(name); p == nil || p.compiled != nil { // otherwise the invalid parameter was reported
 			r.Errorf(n.LineAt(f.Loc), "the example's settings: %s %s", schema.Path(f.Loc), f.Msg)
 		}
 	}

@@ -37,8 +37,8 @@ type Run struct {
 
 // Expand returns a run with every placeholder replaced. Each element of a command becomes
 // one argument, whatever text it contains. A user's text can begin with "-", so an
-// algorithm file that passes one to a program writes "--" before it, uses
-// --name={settings.NAME}, or restricts it with a pattern.
+// algorithm file that passes it to a program must write "--" before it, use
+// --name={settings.NAME}, or restrict it with a pattern.
 func (a *File) Expand(normalized json.RawMessage, needs placement.Resources, p Paths) (*Run, error) {
 	settings, err := strictjson.Parse(normalized)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Facts is the file metadata of a job: numbers by setting and name.
+// Facts is the file metadata of a job: values by setting and name.
 type Facts map[string]map[string]float64
 
 // Metadata of every file; package content adds more.
@@ -52,8 +52,8 @@ func (all Parameters) factNames() map[string][]string {
 	return names
 }
 
-// factsOf returns the metadata as expressions read it: 0 if no file is given, and unknown
-// if a file has not been created or read yet.
+// factsOf returns the metadata in the form that expressions use: 0 if no file is given,
+// and unknown if a file has not been created or read yet.
 func (all Parameters) factsOf(settings []strictjson.Member, facts Facts, unknown any) map[string]map[string]any {
 	values := map[string]map[string]any{}
 	for file, names := range all.factNames() {

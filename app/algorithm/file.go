@@ -52,7 +52,7 @@ type File struct {
 
 	Status string // Untested, or ""
 
-	Hidden string // why it can't be used: an invalid file replaces it; otherwise ""
+	Hidden string // why it can't be used (an invalid file replaces it); otherwise ""
 
 	schema     json.RawMessage   // of the settings
 	site       map[string]string // paths of the site, by name
@@ -62,14 +62,14 @@ type File struct {
 	env        []variable
 	conditions []*expression.Expression // every "if"
 	steps      []step
-	programs   []string           // run by scripts, in addition to those of the steps
+	programs   []string           // programs that scripts run, in addition to those of the steps
 	shown      []command.Template // files whose tail is logged when a step fails
 	checker    *checker           // nil if none
 	relations  relations
 	texts      textFiles
 
 	whereabouts siteRequirements
-	conda       command.Template   // prefix of the environment with the programs; nil if none
+	conda       command.Template   // prefix of the conda environment with the programs; nil if none
 	versionOf   *versionOf         // nil if the version is not queried
 	probe       []command.Argument // self-test; nil means version_command serves as one
 }

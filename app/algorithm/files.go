@@ -45,7 +45,7 @@ func fileSchema(r *tomltree.Reader, p *Parameter, t *tomltree.Node) json.RawMess
 	return fmt.Appendf(nil, `{"type":"array","items":%s,"minItems":%d,"maxItems":%d}`, one, least, most)
 }
 
-// paths returns the path of each file parameter: a list for a list of files, nil if no
+// paths returns the path of each file parameter: a list for a list of files, or nil if no
 // file is given.
 func (all Parameters) paths(of map[string][]string) map[string]any {
 	files := map[string]any{}
@@ -68,7 +68,7 @@ func (all Parameters) paths(of map[string][]string) map[string]any {
 // NamedFile is a file named in settings.
 type NamedFile struct {
 	Loc  []any  // path below the settings
-	Path string // name of a file of an output; otherwise ""
+	Path string // path of a file in an output; otherwise ""
 
 	Summary string // summary of the content, if RunValidator has read it
 }

@@ -92,7 +92,7 @@ func (f *formatSchema) noteError(r *tomltree.Reader, e *jsonschema.ValidationErr
 	}
 	n, part, key := r.Root.At(e.InstanceLocation), f.partAt(e.SchemaURL), keyOf(e.InstanceLocation)
 	if n.Kind == strictjson.Null || len(e.Causes) > 0 {
-		return // the parser reported values without a kind
+		return // values of kind Null were reported by the parser
 	}
 	must := textOf(part, "x-must")
 	switch k := e.ErrorKind.(type) {
@@ -130,7 +130,7 @@ func (f *formatSchema) noteError(r *tomltree.Reader, e *jsonschema.ValidationErr
 	}
 }
 
-// keyOf names a value by its path.
+// keyOf returns the name of the value at a path, for messages.
 func keyOf(place []string) string {
 	if len(place) == 0 {
 		return ""
@@ -142,7 +142,7 @@ func keyOf(place []string) string {
 	return last
 }
 
-// reportUnknown reports an unknown key of a table and suggests the closest known one.
+// noteUnknown reports an unknown key of a table and suggests the closest known one.
 func (f *formatSchema) noteUnknown(r *tomltree.Reader, t *tomltree.Node, m tomltree.Member, known []string, title, key string) {
 	where := title
 	if where == "" {

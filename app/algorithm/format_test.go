@@ -9,7 +9,7 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// typesIn returns the types of a property, none if any type is allowed.
+// typesIn returns the types of a property, or nil if any type is allowed.
 func typesIn(property *strictjson.Value) (types []string) {
 	if ref := property.Member("$ref"); ref != nil {
 		return typesIn(loadFormat().partAt(ref.Text))
@@ -73,7 +73,7 @@ func TestEveryKeyHasItsType(t *testing.T) {
 	}
 }
 
-// wantMistakes requires the errors for a table that contains only an unknown key. It
+// wantMistakes checks the errors for a table that contains only an unknown key. It
 // returns the number of missing keys.
 func wantMistakes(t *testing.T, before string, table *strictjson.Value) (required int) {
 	t.Helper()

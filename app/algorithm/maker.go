@@ -12,7 +12,7 @@ import (
 // Maker is the job that creates the file of a setting, if other settings request it.
 type Maker struct {
 	Type        string
-	Output      string              // output that is the file
+	Output      string              // output that becomes the file
 	RequestedBy string              // first setting that the condition reads
 	Settings    []strictjson.Member // settings of the job, without files
 	Files       []MakerFile         // files of the job, sorted by Setting

@@ -89,7 +89,8 @@ func (a *File) UsesFacts() bool {
 	return slices.ContainsFunc(all, func(e *expression.Expression) bool { return e != nil && len(e.Facts) > 0 })
 }
 
-// StoredFacts returns the file metadata that a job stores until it runs, nil if it uses none.
+// StoredFacts returns the file metadata that a job stores until it runs, or nil if it
+// uses none.
 func (a *File) StoredFacts(facts Facts) Facts {
 	if !a.UsesFacts() {
 		return nil

@@ -20,10 +20,10 @@ import (
 // for one argument.
 const maxArgument = 100 << 10
 
-// Parameters are the settings that an algorithm declares.
+// Parameters lists the settings that an algorithm declares.
 type Parameters []Parameter
 
-// Named returns the parameter with this name, nil if there is none.
+// Named returns the parameter with this name, or nil if there is none.
 func (all Parameters) Named(name string) *Parameter {
 	for i := range all {
 		if all[i].Name == name {
@@ -74,7 +74,7 @@ type Parameter struct {
 
 	compiled *schema.Schema    // nil if it is invalid
 	content  *content.Want     // of a file; nil if unrestricted
-	fallback *strictjson.Value // Default
+	fallback *strictjson.Value // parsed Default
 	argument bool              // the value is used in an argument or an environment variable
 }
 

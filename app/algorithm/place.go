@@ -22,7 +22,8 @@ var (
 	modulePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]*$`)
 )
 
-// readProgramSource reads where the programs are, if not simply on PATH.
+// readProgramSource reads where to find programs that are not on PATH: in a container
+// image, environment modules or a conda environment.
 func readProgramSource(r *tomltree.Reader, s *protocol.Sandbox) {
 	if t := r.Table(r.Root, "container"); t != nil {
 		s.Image = readImage(r, t)
@@ -42,8 +43,9 @@ func readProgramSource(r *tomltree.Reader, s *protocol.Sandbox) {
 	}
 }
 
-// readConda reads the prefix of the conda environment with the programs, nil if there is
-// none. Without the key, it is the environment whose bin folder the commands begin with.
+// readConda reads the prefix of the conda environment that contains the programs, or
+// returns nil if there is none. If the key is missing, the prefix is derived from
+// commands that begin with the environment's bin folder.
 func readConda(c commandReader, steps []step) command.Template {
 	n := c.Root.Member("conda")
 	if n == nil {
@@ -64,8 +66,8 @@ func readConda(c commandReader, steps []step) command.Template {
 	return t
 }
 
-// prefixOf returns {site.NAME} if commands begin with {site.NAME}/bin/ and no other
-// environment, otherwise nil.
+// prefixOf returns {site.NAME} if commands begin with {site.NAME}/bin/ and none with that
+// of another environment. Otherwise it returns nil.
 func prefixOf(steps []step) (prefix command.Template) {
 	for _, s := range steps {
 		if len(s.command) == 0 {
@@ -83,7 +85,7 @@ func prefixOf(steps []step) (prefix command.Template) {
 	return prefix
 }
 
-// condaAt returns the prefix of the conda environment, "" if there is none or the site
+// condaAt returns the prefix of the conda environment, or "" if there is none or the site
 // does not define its path.
 func (a *File) condaAt(site map[string]string) string {
 	path, err := a.conda.Expand(&command.Values{Site: site})

@@ -58,7 +58,8 @@ func readChecker(c commandReader) *checker {
 // programPattern matches a program name or path.
 var programPattern = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_.+/-]*$`)
 
-// readPrograms reads the programs that only scripts run, so that no command names them.
+// readPrograms reads the names of programs that are run only by scripts, so that they do
+// not appear in any command.
 func readPrograms(r *tomltree.Reader) []string {
 	n := r.Root.Member("programs")
 	if n == nil {
@@ -79,7 +80,7 @@ type versionOf struct {
 	pattern *regexp.Regexp
 }
 
-// readVersion reads version_command and version_pattern, nil if there are none.
+// readVersion reads version_command and version_pattern, or nil if there are none.
 func readVersion(c commandReader) *versionOf {
 	n, pattern := c.Root.Member("version_command"), c.Root.Member("version_pattern")
 	switch {
@@ -97,7 +98,7 @@ func readVersion(c commandReader) *versionOf {
 	return v
 }
 
-// readProbe reads the self-test command of the program, nil if there is none.
+// readProbe reads the self-test command of the program, or nil if there is none.
 func readProbe(c commandReader) []command.Argument {
 	if c.Root.Member("probe") == nil {
 		return nil

@@ -18,7 +18,7 @@ type progress struct {
 	shareBy *expression.Expression
 	pattern *regexp.Regexp
 	count   bool             // count the matches of pattern
-	of      command.Template // number at the end; nil if unknown or given by the second group
+	of      command.Template // value at the end; nil if unknown or given by the second group
 	file    command.Template // nil means the program's output
 }
 
@@ -134,7 +134,7 @@ func checkShares(r *tomltree.Reader, steps []step) {
 	}
 }
 
-// share returns the step's share of the job's run time, 0 if unknown.
+// share returns the step's share of the job's run time, or 0 if unknown.
 func (s *step) share(v expression.Values) float64 {
 	switch {
 	case s.progress == nil:
@@ -150,7 +150,7 @@ func (s *step) share(v expression.Values) float64 {
 	return min(share, 1)
 }
 
-// expand returns the progress parser of a run, nil if there is none.
+// expand returns the progress parser of a run, or nil if there is none.
 func (p *progress) expand(v *command.Values) (*protocol.ProgressParser, error) {
 	if p == nil || p.pattern == nil {
 		return nil, nil
@@ -169,7 +169,7 @@ func (p *progress) expand(v *command.Values) (*protocol.ProgressParser, error) {
 	return g, err
 }
 
-// setSpans gives each step of a run its part of the progress. Steps of unknown length
+// setSpans assigns each step of a run its share of the progress. Steps of unknown length
 // share the remainder equally.
 func setSpans(steps []protocol.Step, shares []float64) {
 	known, unknown := 0.0, 0

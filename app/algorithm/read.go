@@ -156,7 +156,7 @@ func readFile(r *tomltree.Reader, a *File) {
 	a.Example = readExample(r, a)
 }
 
-// checkComparable checks that the names in the same key of metrics are parameters.
+// checkComparable checks that the names listed under "same" in metrics are parameters.
 func checkComparable(r *tomltree.Reader, a *File) {
 	for _, m := range a.Metrics {
 		for i, name := range m.Same {

@@ -18,8 +18,9 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Missing returns a message for each thing that the machine lacks to run the algorithm,
-// none if the algorithm is ready. Validators always run on this machine.
+// Missing returns a message for each requirement of the algorithm that the machine does
+// not meet. The list is empty if the algorithm is ready. Validators always run on this
+// machine.
 func (a *File) Missing(m placement.Machine) []string {
 	missing := []string{}
 	if a.Hidden != "" {
@@ -88,7 +89,7 @@ func (a *File) gpuMemoryOf(m placement.Machine) int64 {
 	return m.GPUMemory()
 }
 
-// missingProgram explains why a program cannot run, "" if it can.
+// missingProgram explains why a program cannot run, or returns "" if it can.
 func missingProgram(name string) string {
 	if filepath.IsAbs(name) {
 		if !isProgram(name) {
@@ -129,8 +130,8 @@ func (a *File) AccessibleSandbox() protocol.Sandbox {
 }
 
 // named returns the absolute paths that are literal arguments of commands, such as a
-// script after its interpreter. Paths from settings are excluded, because users write
-// those.
+// script after its interpreter. Paths from settings are excluded, because users choose
+// them.
 func (a *File) named() (paths []string) {
 	add := func(t command.Template) {
 		if text, plain := t.Literal(); plain && filepath.IsAbs(text) && filepath.Clean(text) == text && !slices.Contains(paths, text) {
@@ -165,8 +166,8 @@ type AssetPlace struct {
 	Wrong      string   // why the file is missing or wrong; "" if it is fine
 }
 
-// AssetPlaces returns the locations of the assets, given the site's paths by the names of
-// [site.paths].
+// AssetPlaces returns the locations of the assets. site holds the site's paths, keyed by
+// their names in [site.paths].
 func (a *File) AssetPlaces(site map[string]string) (places []AssetPlace, err error) {
 	for _, asset := range a.whereabouts.assets {
 		path := asset.pathAt(site)
@@ -203,7 +204,7 @@ func (a *File) DamagedAssets(ctx context.Context, site map[string]string) (damag
 	return damaged
 }
 
-// programOf returns the program of a command, "" if it is known only when a job runs.
+// programOf returns the program of a command, or "" if it is known only when a job runs.
 func (a *File) programOf(argv []command.Argument, site map[string]string) string {
 	t := argv[0].Text
 	if name, plain := t.Literal(); plain {
@@ -222,8 +223,8 @@ func (a *File) programOf(argv []command.Argument, site map[string]string) string
 // interpreters matches programs whose first argument is a script to run.
 var interpreters = regexp.MustCompile(`^(sh|bash|dash|python[0-9.]*|perl|Rscript|julia|ruby|node)$`)
 
-// scriptOf returns the path of the script that an interpreter runs, "" if there is none
-// or the file and the site do not define it.
+// scriptOf returns the path of the script that an interpreter runs. It returns "" if
+// there is no script, or if its path depends on the job or is not absolute.
 func scriptOf(program string, argv []command.Argument, site map[string]string) string {
 	if !interpreters.MatchString(filepath.Base(program)) || len(argv) < 2 {
 		return ""
@@ -285,10 +286,10 @@ func (a *File) VersionProbe(program string) (probe validator.Probe, ok bool) {
 	return probe, ok
 }
 
-// SelfTestProbe returns the command that tests whether the program works where jobs run:
-// probe, otherwise version_command, whose pattern must then match. ok is false if there
-// is neither, and for programs of an image or of environment modules, which only jobs can
-// enter.
+// SelfTestProbe returns the command that tests whether the program works where jobs run.
+// This is probe or, if there is none, version_command, whose output must then match
+// version_pattern. ok is false if both are missing, or if the programs are in an image or
+// in environment modules, which only jobs can use.
 func (a *File) SelfTestProbe(program string, site map[string]string) (probe validator.Probe, ok bool) {
 	if a.Sandbox.Image != "" || len(a.Sandbox.Modules) > 0 {
 		return probe, false

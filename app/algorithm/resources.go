@@ -20,7 +20,7 @@ const leastComputed = 64 << 20
 // defaultMemory is reserved for an algorithm that does not declare its memory.
 const defaultMemory = 1 << 30
 
-// Upper limits for algorithm files; anything higher is a typing error.
+// Upper limits for algorithm files; anything higher is assumed to be a typo.
 const (
 	maxCPUs   = 1 << 16
 	maxGPUs   = 1 << 10

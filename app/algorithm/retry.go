@@ -9,7 +9,7 @@ import (
 type Retry struct {
 	On        []string `json:"on"`                  // failure codes
 	Factor    float64  `json:"memory"`              // growth factor of the memory per attempt
-	MostBytes int64    `json:"mostBytes,omitempty"` // 0 means what a machine has
+	MostBytes int64    `json:"mostBytes,omitempty"` // 0 means as much as a machine has
 	Attempts  int      `json:"attempts"`            // additional attempts
 }
 
@@ -19,7 +19,7 @@ const (
 	defaultRetries = 3
 )
 
-// readRetry reads [retry], nil if there is none.
+// readRetry reads [retry], or nil if there is none.
 func readRetry(r *tomltree.Reader, memory resource) *Retry {
 	t := r.Table(r.Root, "retry")
 	if t == nil {
@@ -53,8 +53,8 @@ func readRetry(r *tomltree.Reader, memory resource) *Retry {
 	return retry
 }
 
-// More returns the memory for the next attempt of a job that had some amount. It is the
-// same amount if that is the maximum.
+// More returns the memory for the next attempt of a job that ran out of this amount. It
+// returns the same amount if that is already the maximum.
 func (r *Retry) More(bytes int64) int64 {
 	more := int64(min(float64(bytes)*r.Factor, maxMemory))
 	if r.MostBytes > 0 {

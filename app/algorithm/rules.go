@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// relations connect settings: values derived from them, rules between them, and mutually
+// relations holds the relations between settings: derived values, rules and mutually
 // exclusive choices.
 type relations struct {
 	derived    []derived
@@ -107,8 +107,8 @@ func (all relations) checkValues(settings []strictjson.Member, facts Facts) []fa
 	return faults
 }
 
-// broken reports whether the rule is violated. A rule that reads a setting without a
-// value is satisfied.
+// broken reports whether the rule is violated. A rule that uses a setting without a value
+// is satisfied.
 func (r *rule) broken(values expression.Values) (bool, error) {
 	if r.condition.Lacks(values) {
 		return false, nil

@@ -44,8 +44,8 @@ func (a *File) CheckSettings(v *strictjson.Value) (*strictjson.Value, []fault.Fi
 	return &strictjson.Value{Kind: strictjson.Object, Members: members}, nil
 }
 
-// Normalize returns checked settings as programs read them: members are sorted, numbers
-// are exact and in plain notation.
+// Normalize returns checked settings in the form that programs read, with sorted members
+// and with exact numbers in plain notation.
 func Normalize(settings *strictjson.Value) json.RawMessage {
 	return strictjson.AppendPlain(nil, settings)
 }

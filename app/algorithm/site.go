@@ -147,8 +147,8 @@ func (w *siteRequirements) unknown(site map[string]string) error {
 	return nil
 }
 
-// tolerance limits how far a file's size can differ from a rounded size: by 1/tolerance
-// of it.
+// tolerance limits how far a file's size can differ from a rounded size: by at most
+// 1/tolerance of that size.
 const tolerance = 20 // 5 %
 
 // problem describes what is wrong with the asset at path, judging only by existence and

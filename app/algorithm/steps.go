@@ -28,7 +28,7 @@ type step struct {
 	stdout  command.Template // nil means the log
 	env     []variable
 	ok      []int              // exit statuses that count as success, in addition to 0
-	failsIf []string           // regular expressions; output that shows a failure
+	failsIf []string           // regular expressions for output that indicates a failure
 	makes   []command.Template // files that it must create
 	keep    []command.Template // files to copy to {out} afterwards
 

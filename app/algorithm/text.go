@@ -23,8 +23,8 @@ type textFiles struct {
 	derived    []derived
 }
 
-// textValues are the values that a text can read in addition to settings, derived values
-// and files.
+// textValues lists what the template of a text can refer to in addition to settings,
+// derived values and files.
 var textValues = []string{"out", "work", "folder", "cpus", "gpus"}
 
 func readTexts(c commandReader) textFiles {
@@ -52,7 +52,7 @@ func readTexts(c commandReader) textFiles {
 	return made
 }
 
-// textUse reports a nonexistent value that a text reads.
+// textUse reports a reference to a value that does not exist.
 func (c *commandReader) textUse(line int, u command.Use) {
 	p := c.parameters.Named(u.Name)
 	switch u.Kind {
@@ -72,7 +72,7 @@ func (c *commandReader) textUse(line int, u command.Use) {
 	}
 }
 
-// fillFiles adds the generated texts to the files of a run, by path.
+// fillFiles adds the generated files to those of a run, keyed by path.
 func (f textFiles) fillFiles(values *command.Values, files map[string]string) error {
 	if len(f.all) == 0 {
 		return nil

@@ -123,7 +123,7 @@ func TestValidatorThatCannotAnswer(t *testing.T) {
 	}
 }
 
-// A validator that exits with 1 but reports errors has done its work.
+// A validator that reports errors can exit with status 1.
 func TestValidatorMayFailWithFindings(t *testing.T) {
 	a := validated(t, `echo '[{"loc":["n"],"msg":"bad"}]'; exit 1`, "")
 	got, err := a.RunValidator(t.Context(), newPool(), "ann", rowsOf(t, `{}`))
@@ -156,8 +156,8 @@ func TestMissingValidatorProgram(t *testing.T) {
 	}
 }
 
-// Stopping a validator must stop its children, too: the pipe that they hold open is then
-// closed.
+// Stopping a validator must also stop its children, which closes the pipe that they hold
+// open.
 func TestValidatorIsStoppedWithItsCaller(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must.OK(t, syscall.Mkfifo(pipe, 0o600))

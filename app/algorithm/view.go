@@ -56,7 +56,8 @@ type ResourcesView struct {
 	GPUMemory int64 `json:"gpuMemory,omitempty"` // bytes per GPU
 }
 
-// ParameterView is a parameter as forms need it. Parameters keep the order of the file.
+// ParameterView describes a parameter for settings forms. Parameters keep the order of
+// the file.
 type ParameterView struct {
 	Name     string          `json:"name"`
 	Title    string          `json:"title"`

@@ -1,8 +1,9 @@
-// Package base is the parent of the packages shared by all others: error codes and fields
-// (fault), text of sizes and times (unit), names and file references (naming), sortable
-// IDs (sortid), exact JSON (strictjson) and TOML (tomltree), text files of all systems
-// and program output (plaintext), structures (atoms), tables, digests, atomic files
-// (durable), limits of concurrent work (limit) and events.
+// Package base is the parent of the packages that all others share: error codes and
+// fields (fault), text forms of sizes and times (unit), names and file references
+// (naming), sortable IDs (sortid), exact JSON (strictjson) and TOML (tomltree), text
+// files from any system and program output (plaintext), sequences (fasta), structures,
+// tables, digests, atomic file replacement (durable), limits on concurrent work (limit)
+// and events.
 //
-// A package here imports no package of the module outside this folder.
+// Packages in this folder import no package of the module outside it.
 package base

@@ -218,7 +218,7 @@ there are errors.`,
 	return c
 }
 
-// expandFolders returns the algorithms to check, with folders expanded.
+// expandFolders replaces each folder in files with the algorithms in it.
 func expandFolders(files []string) (all []string) {
 	for _, file := range files {
 		all = append(all, builtin.Within(file)...)

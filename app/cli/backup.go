@@ -90,8 +90,8 @@ Exits with 0 if the backup and the data directory are intact, 10 if only the bac
 	return c
 }
 
-// backupDir returns the backup directory. If it holds no backups yet, it says so,
-// because it might be the wrong directory.
+// backupDir returns the backup directory. If the directory has no backups, it might be
+// the wrong one, so backupDir prints a note or, if marked is set, returns an error.
 func backupDir(c *cobra.Command, config config.Config, args []string, marked bool) (backup.Dir, error) {
 	dir := backup.Dir(config.Backup.To)
 	if len(args) > 0 {
@@ -112,7 +112,7 @@ func backupDir(c *cobra.Command, config config.Config, args []string, marked boo
 }
 
 // backupProblems prints the problems of a backup or of the data, and returns an error
-// that says what they mean.
+// that explains their consequences.
 func backupProblems(w io.Writer, taken *backup.Record) error {
 	for _, p := range slices.Concat(taken.Problems, taken.Damaged) {
 		fmt.Fprintln(w, p)

@@ -88,7 +88,8 @@ func printCheck(w io.Writer, r *check.Report) error {
 	return err
 }
 
-// maxStrays is the maximum number of files to list; the count includes all of them.
+// maxStrays is the maximum number of files of each kind to list. The totals include all
+// files.
 const maxStrays = 100
 
 // printStrays lists unused files and says what happens to them.

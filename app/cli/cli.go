@@ -1,7 +1,7 @@
-// Package cli is the command line of molrun: it parses flags, loads the configuration and
-// runs the requested command. Each file has one group of operator commands; user commands
-// are in package remote. The packages of app/server do the work, together with the
-// subpackages doctor and trial.
+// Package cli implements the command line of molrun: it parses flags, loads the
+// configuration and runs the requested command. Each file holds one group of operator
+// commands; user commands are in package remote. The packages of app/server do the work,
+// together with the subpackages doctor and trial.
 package cli
 
 import (
@@ -20,14 +20,14 @@ import (
 	"molrun/app/base/fault"
 	"molrun/app/base/plaintext"
 	"molrun/app/cli/remote"
-	_ "molrun/app/task/gauged" // the command `task`
+	_ "molrun/app/task/gauged" // its init function runs the task command
 )
 
 // Main runs the command line and returns the exit code of the process.
 func Main(args []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	signals := make(chan os.Signal, 2) // so that a second signal right after the first is not lost
+	signals := make(chan os.Signal, 2) // buffered, so that a second signal right after the first is not lost
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() { // runs until the process exits
 		<-signals
@@ -77,7 +77,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// commandGroups lists the headings of the help and the commands below them.
+// commandGroups lists the headings of the help and the commands under each of them.
 var commandGroups = []struct{ title, commands string }{
 	{"Run jobs:", "submit run batch rerun estimate algorithm algorithms"},
 	{"Follow jobs and get results:", "jobs status wait logs events top results table plot share cancel retry rm"},
@@ -86,7 +86,7 @@ var commandGroups = []struct{ title, commands string }{
 	{"Look after a service:", "backup restore check compact secret systemd-unit pack unpack"},
 }
 
-// group assigns the commands to the headings of the help.
+// group assigns the commands to their groups in the help.
 func group(root *cobra.Command) {
 	for _, g := range commandGroups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

@@ -25,7 +25,8 @@ import (
 	"molrun/app/server/host"
 )
 
-// The simulated job of the demonstration and the experimental value to compare with.
+// The user and the simulated job of the demonstration, and the experimental value to
+// compare the result with.
 const (
 	demoOrganization = "demo"
 	demoEmail        = "demo@molrun.example"
@@ -228,8 +229,8 @@ func (d *demo) fetch(ctx context.Context, api *client.Client) error {
 	return nil
 }
 
-// showJob prints a link that shows the job in a browser, and waits until the user has
-// seen enough.
+// showJob tells the user how to open the job in a browser. If the service is to stay
+// running, it prints a sign-in link and waits for Ctrl-C.
 func (d *demo) showJob(ctx context.Context) error {
 	if !d.stay {
 		d.printf("Continue with this data:  ./molrun serve --data %s", d.data)

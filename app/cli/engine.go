@@ -27,7 +27,7 @@ type simulationFlags struct {
 	validate             bool
 }
 
-// simulation is an engine that simulates proteins.
+// simulation is a simulation engine for proteins.
 type simulation struct {
 	check input.Check
 	run   func(ctx context.Context, settings, fasta []byte, out string, log io.Writer) error

@@ -15,14 +15,14 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2
 	exitKey     = 3 // the API key was rejected
-	exitMissing = 4 // a named object does not exist
+	exitMissing = 4 // a named object was not found
 	exitInvalid = 5 // a value is invalid or a name is taken
 	exitRate    = 6 // too many requests
 	exitWaited  = 7 // timed out waiting; the job continues
 	exitQuota   = 8 // a quota or the disk is full
 	exitJob     = 9 // the awaited job FAILED
 
-	exitDamaged  = 10 // the backup is complete, the data directory is damaged
+	exitDamaged  = 10 // the backup is complete, but the data directory is damaged
 	exitUntested = 11 // no algorithm could be tested
 
 	exitInterrupted = 130 // Ctrl-C, as in shells
@@ -63,8 +63,8 @@ func exitCode(err error) int {
 	return exitCodeOf(fault.CodeOf(err), 0)
 }
 
-// foundByCobra reports whether err is a command-line error from cobra, which only its
-// text reveals.
+// foundByCobra reports whether err is a command-line error from cobra. It compares the
+// message, because cobra has no types for these errors.
 func foundByCobra(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
 }

@@ -73,7 +73,7 @@ exit status is 1 if something is still missing.`,
 	return c
 }
 
-// fetchScript returns the shell commands that get the missing assets. One command can
+// fetchScript returns the shell commands that fetch the missing assets. One command can
 // produce several assets.
 func fetchScript(a *algorithm.File, places []algorithm.AssetPlace) string {
 	text := &strings.Builder{}

@@ -221,7 +221,6 @@ func TestOneProblemIsEnoughToFailACheck(t *testing.T) {
 	}
 }
 
-// Only commands that use the address have flags for it.
 func TestAddressIsAFlagOfFewCommands(t *testing.T) {
 	t.Parallel()
 	var with []string
@@ -239,7 +238,7 @@ func TestAddressIsAFlagOfFewCommands(t *testing.T) {
 	must.Equal(t, "commands with --listen", []string{"doctor", "health", "serve"}, with)
 }
 
-// full is a disk without space.
+// full is a writer that fails with errFull after the first left writes.
 type full struct{ left int }
 
 var errFull = errors.New("no space left on device")

@@ -56,7 +56,6 @@ func TestPruneRequiresConfirmation(t *testing.T) {
 	}
 }
 
-// Prune asks for confirmation before it deletes anything.
 func TestPruneAsksFirst(t *testing.T) {
 	t.Parallel()
 	for answer, left := range map[string]int{"y\n": 0, "n\n": 1} {
@@ -241,8 +240,8 @@ func TestEngineIsRunByHand(t *testing.T) {
 	}
 }
 
-// TestPDBFilesDifferAsTheLogSays converts a file that does not fit the PDB format
-// unchanged.
+// TestPDBFilesDifferAsTheLogSays converts an mmCIF file that can't be written in PDB
+// format without changes.
 func TestPDBFilesDifferAsTheLogSays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

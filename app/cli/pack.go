@@ -135,8 +135,9 @@ func (s *packing) gather(c *cobra.Command, names, images []string, scratch strin
 	return nil
 }
 
-// addAlgorithm adds an algorithm's folder, and the assets whose paths the file takes from
-// [site.paths]; all of these go into one folder. Files at fixed paths are only listed.
+// addAlgorithm adds an algorithm's folder and the assets whose paths depend on
+// [site.paths]. The assets of all algorithms go into one folder. For assets at fixed
+// paths, it only prints a note.
 func (s *packing) addAlgorithm(c *cobra.Command, a *algorithm.File) error {
 	if slices.Contains(s.types, a.Type) {
 		return fault.Errorf(fault.Invalid, "it is listed twice")

@@ -29,7 +29,7 @@ import (
 // exampleTime is the default time limit of an example.
 const exampleTime = 10 * time.Minute
 
-// trialOptions are the flags of the test.
+// trialOptions are the flags of molrun algorithms test.
 type trialOptions struct {
 	all, json bool
 	limit     time.Duration

@@ -142,7 +142,7 @@ which only a unit made with --podman allows; it restricts less.`,
 	return c
 }
 
-// makeRoomCommand is for ExecStopPost of the unit.
+// makeRoomCommand returns the command that the unit runs as ExecStopPost.
 func makeRoomCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "make-room",

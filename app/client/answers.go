@@ -23,7 +23,7 @@ type Slot struct {
 	Jobs int `json:"jobs"`
 }
 
-// Amounts are the resources of jobs or of an executor.
+// Amounts holds the resources of jobs or of an executor.
 type Amounts struct {
 	CPUs   int   `json:"cpus"`
 	Memory int64 `json:"memoryBytes"`

@@ -115,7 +115,7 @@ func path(segments ...string) string {
 	out := ""
 	for _, s := range segments {
 		switch s {
-		case ".", "..": // servers resolve segments of dots
+		case ".", "..": // servers would resolve dot segments
 			s = strings.ReplaceAll(s, ".", "%2E")
 		case "summary": // a job name, not the route
 			s = "%73ummary"

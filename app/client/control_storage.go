@@ -105,8 +105,8 @@ type PruneRequest struct {
 	DryRun       bool  // delete nothing
 }
 
-// Pruned is a job that was deleted, or would be without DryRun, together with its batch
-// jobs and the uploads that no other job refers to.
+// Pruned describes a job that was deleted, or that would be deleted if this were not a
+// dry run, together with its batch jobs and the uploads that no other job refers to.
 type Pruned struct {
 	JobID        string    `json:"jobId"`
 	JobName      string    `json:"jobName"`

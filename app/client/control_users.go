@@ -36,7 +36,7 @@ type UserChange struct {
 	Disabled *bool  `json:"disabled,omitempty"`
 }
 
-// ChangeUser changes a user, who can be new.
+// ChangeUser changes a user, or creates it if it does not exist.
 func (c *Control) ChangeUser(ctx context.Context, organization, email string, change UserChange) (*User, error) {
 	return requestJSON[User](ctx, c.client, http.MethodPatch, path("control", "users", email), url.Values{"organization": {organization}}, change)
 }

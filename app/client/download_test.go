@@ -190,7 +190,8 @@ func TestDetailsHaveLocations(t *testing.T) {
 	}
 }
 
-// The pause before resuming a download grows, and ends with the context.
+// The pause before resuming a download grows with each attempt, and ends when the context
+// does.
 func TestDownloadsPauseBeforeTheyAreResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, start := New("http://localhost", "key"), time.Now()

@@ -49,7 +49,8 @@ func (c *Client) JobEvents(ctx context.Context, name string, logs bool, last str
 	return c.stream(ctx, path("jobs", name, "events"), q, last)
 }
 
-// Events yields the events of the jobs that a GET /jobs query selects. It has no end.
+// Events yields the events of the jobs that a GET /jobs query selects. The sequence ends
+// only with an error.
 func (c *Client) Events(ctx context.Context, query url.Values, last string) iter.Seq2[Event, error] {
 	return c.stream(ctx, "/events", query, last)
 }

@@ -55,7 +55,7 @@ type Job struct {
 	Created          bool              `json:"created,omitempty"` // created by this submission
 }
 
-// LeftOut lists files of the program that are not in the result.
+// LeftOut lists files that the program created but that are not in the result.
 type LeftOut struct {
 	Count int `json:"count"`
 	Paths []struct {
@@ -110,7 +110,7 @@ type Queue struct {
 	ETABasis   string `json:"etaBasis"`
 }
 
-// Metrics are the measurements and results of a finished job.
+// Metrics holds the measurements and results of a finished job.
 type Metrics struct {
 	QueueSeconds float64         `json:"queueSeconds"`
 	RunSeconds   float64         `json:"runSeconds"`

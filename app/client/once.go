@@ -40,7 +40,7 @@ type upload struct {
 
 // UploadOnce uploads a file unless the service already has the same content from this
 // user. It resumes the upload if the connection breaks or the service restarts. sent is
-// false if nothing had to be sent; the file can then have another name.
+// false if nothing had to be sent; the name of the returned file can then differ.
 func (c *Client) UploadOnce(ctx context.Context, folder, name string, l Local, progress func(done int64)) (f *File, sent bool, err error) {
 	q := url.Values{"sha256": {l.SHA256}}
 	if folder != "" {

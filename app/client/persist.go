@@ -17,8 +17,8 @@ type persistence struct {
 	answered atomic.Bool // the service has responded at least once
 }
 
-// idempotentPosts are the last path segments of idempotent POST requests. Submitting the
-// same name and settings again returns the existing job.
+// idempotentPosts lists the last path segments of idempotent POST requests. Submitting
+// the same name and settings again returns the existing job.
 var idempotentPosts = []string{"submit-job", "submit-batch", "complete", "link", "result", "validate-job", "estimate", "cancel"}
 
 func isIdempotent(method, path string) bool {

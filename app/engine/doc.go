@@ -4,7 +4,7 @@
 // structures.
 //
 // They share md (forces, integrator, averages; no file access), input (settings and
-// chains), sequence (reading of sequences), trajectory, plot and store. Start reading at
-// the Run function of an engine. An engine imports only app/base and the packages of this
-// tree; it does not know that it runs as a job.
+// sequences), run (replicas and checkpoints), trajectory, plot and store. Start reading
+// at the Run function of an engine. An engine imports only app/base and the packages of
+// this tree; it does not know that it runs as a job.
 package engine

@@ -83,7 +83,7 @@ func TestInputsOfOtherJobsAreLaidOut(t *testing.T) {
 	})
 }
 
-// TestManyDependantsFollow has more dependents than one transaction updates.
+// TestManyDependantsFollow submits more dependents than one transaction updates.
 func TestManyDependantsFollow(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		ends := app.CauseExit

@@ -95,7 +95,7 @@ const (
 	evJoined                         // the attempt has joined a worker
 	evWorkerEnded                    // the worker no longer needs its slot
 	evGPUs                           // the executor's GPUs have changed
-	evDone                           // the attempt is finished, or was never ours
+	evDone                           // the attempt is finished, or its job was never ours
 )
 
 // runNew claims a queued job and runs it.

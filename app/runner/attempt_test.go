@@ -15,7 +15,7 @@ func TestNextStep(t *testing.T) {
 	}
 	starting, running := app.TaskStatus{State: app.TaskStarting}, app.TaskStatus{State: app.TaskRunning}
 	lost := app.TaskStatus{State: app.TaskLost}
-	// The steps if the task has not begun and if it has, each without and with a stop.
+	// The expected steps: not begun, not begun and stopped, begun, begun and stopped.
 	tests := []struct {
 		name   string
 		seen   bool

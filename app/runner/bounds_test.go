@@ -16,7 +16,7 @@ import (
 func TestNoteThatCannotBeReadIsNotOver(t *testing.T) {
 	dir := t.TempDir()
 	const id = "01KA000000000000000000000A"
-	must.OK(t, os.MkdirAll(filepath.Join(dir, id+".1"), 0o700)) // not a file
+	must.OK(t, os.MkdirAll(filepath.Join(dir, id+".1"), 0o700)) // a directory instead of a note
 	r := retained{dir: dir, keep: time.Hour, now: time.Now, jobs: nothingClaimed{}}
 	if notes, err := r.notes(t.Context()); len(notes) != 0 || err != nil {
 		t.Errorf("notes %v, %v; want none", notes, err)
@@ -26,7 +26,7 @@ func TestNoteThatCannotBeReadIsNotOver(t *testing.T) {
 	}
 }
 
-// counting counts how often the queue is read, and fails the first reads.
+// counting counts the reads of the queue, and fails the first ones.
 type counting struct {
 	Jobs
 	reads, refusals atomic.Int64
@@ -40,8 +40,8 @@ func (c *counting) Queue(ctx context.Context, executor string, visit func(app.Wa
 	return c.Jobs.Queue(ctx, executor, visit)
 }
 
-// A queue that can't be read is retried soon, and after that read no more often than
-// before.
+// A failed read of the queue is retried soon. After a successful read, the queue is read
+// no more often than usual.
 func TestQueueThatCannotBeReadIsReadAgainSoon(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		jobs := &counting{Jobs: w.jobs}

@@ -18,8 +18,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// workerCluster is a cluster that runs workers. Each runs its jobs one after another, by
-// scripts.
+// workerCluster is a cluster that runs workers. Each worker runs its jobs one after
+// another, as scripted.
 type workerCluster struct {
 	remote
 	w *world
@@ -204,7 +204,8 @@ func onAWorkerCluster(t *testing.T, test func(t *testing.T, w *world, f *workerC
 	})
 }
 
-// once fails unless every job of a batch has run once, or as often as others specifies.
+// once fails unless every job of a batch has run once, or the number of times given in
+// others.
 func (w *world) once(batch string, rows int, others map[int]int) {
 	w.t.Helper()
 	for n := 1; n <= rows; n++ {
@@ -254,8 +255,8 @@ func TestWorkersWaitForACluster(t *testing.T) {
 	})
 }
 
-// Short jobs that are not in a batch, or alone in it, get no worker. Very short ones share
-// one, with more jobs than a process of this machine takes.
+// Short jobs get no worker if they are not in a batch, or are alone in one. Very short
+// ones share a worker, with more jobs than a process on this machine takes.
 func TestWorkersForRowsAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		f := workerClusterOf(w)

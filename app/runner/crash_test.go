@@ -67,7 +67,8 @@ func (c *crash) hit(what string, after bool) bool {
 	return c.dead
 }
 
-// jobsAtCrash and executorAtCrash wrap what the runner calls.
+// jobsAtCrash and executorAtCrash wrap the service and the executor that the runner
+// calls.
 type (
 	jobsAtCrash     struct{ *crash }
 	executorAtCrash struct{ *crash }

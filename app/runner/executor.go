@@ -25,9 +25,9 @@ const (
 	// it must cover a full array plus as many tasks again while that array is being
 	// submitted.
 	maxRemotePreparing = 2000
-	// topUpEvery is how long no jobs are sent to a cluster that was full, unless a tenth
-	// of its tasks end first: otherwise every few jobs would become an array of their
-	// own.
+	// topUpEvery is how long a cluster that was full gets no more jobs, unless a tenth of
+	// its tasks end first. Otherwise, every few jobs would be submitted as a separate
+	// array.
 	topUpEvery = time.Minute
 )
 
@@ -57,14 +57,14 @@ type executor struct {
 	preparing    int       // jobs claimed but not yet started
 	running      int       // jobs holding a slot
 	filled       time.Time // when a cluster was last filled to its task limit
-	scanned      time.Time // when the queue was last scanned deeply
-	stale        bool      // reasons may have changed since then
+	scanned      time.Time // time of the last deep scan of the queue
+	stale        bool      // wait reasons may have changed since that scan
 	busy         bool      // the last round left work to do immediately
 	failed       bool      // the queue could not be read
 	reasons      map[app.JobID]eta.Reason
 	blocked      eta.Reason // why no job can start, as of the last round
 	workers      map[*worker]bool
-	waitingUsers map[schedule.User]int // users with jobs waiting at the last deep scan, and their highest priority
+	waitingUsers map[schedule.User]int // highest priority of each user's waiting jobs, at the last deep scan
 	reserved     bool                  // a job held the reservation at that scan
 }
 
@@ -95,7 +95,7 @@ func (e *executor) maxStarts() int {
 	return max(0, min(maxRemotePreparing-e.preparing, e.freeTasks()))
 }
 
-// freeTasks returns how many more tasks the cluster can be given now.
+// freeTasks returns how many more tasks can be submitted to the cluster now.
 func (e *executor) freeTasks() int {
 	most := e.remote.MaxTasks()
 	left := most - e.running

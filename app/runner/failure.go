@@ -22,7 +22,7 @@ import (
 const (
 	// searchedTail is how much of the end of the log is searched for known failures.
 	searchedTail = 64 << 10
-	// shownTail is how much of it is stored in the job's record.
+	// shownTail is how much of the end of the log is stored in the job's record.
 	shownTail = 4 << 10
 )
 
@@ -81,8 +81,7 @@ var codes = map[app.Cause]app.FailureCode{
 	app.CauseNoResult:    app.FailedNoResult,
 }
 
-// explainable holds the causes for which the program's log can explain more than the
-// cause does.
+// explainable holds the causes that the program's log can explain in more detail.
 var explainable = map[app.Cause]bool{app.CauseExit: true, app.CauseSignal: true, app.CauseNoResult: true}
 
 // signalMeaning explains to users the signals that result from a program's own errors.

@@ -48,8 +48,9 @@ func (a *attempt) collect(ctx context.Context, o *app.Outcome) {
 	}
 }
 
-// keepResult stores the result. The task has exited, but its slot is released only once a
-// worker is free, so that no more tasks wait for collection than there are slots.
+// keepResult stores the result. The task has exited, but its slot on the executor is
+// released only once it gets a slot for file transfer (withSlot), so that no more tasks
+// wait for collection than the executor has slots.
 func (a *attempt) keepResult(ctx context.Context, o *app.Outcome) (ending app.Ending, err error) {
 	alg, err := a.algorithm(ctx)
 	if temporary(err) || ctx.Err() != nil {
@@ -195,7 +196,7 @@ func (a *attempt) fetchResult(ctx context.Context) {
 // recorded the job is no longer ours, which is also why the attempt is asked to stop.
 func (a *attempt) finish(ctx context.Context, e app.Ending) {
 	if ctx.Err() != nil {
-		return // the next runner will find out what may be unknown now
+		return // the next runner determines how the attempt ended
 	}
 	e.Cluster = a.cluster
 	stopped := a.stopAsked()
@@ -284,8 +285,9 @@ func (a *attempt) withSlot(ctx context.Context, work func() error) error {
 	return work()
 }
 
-// record updates the job's record. It retries until it succeeds, because the fate of a
-// task must not be lost while the disk is full. An error means that ctx has ended.
+// record updates the job's record. It retries until it succeeds, because how a task ended
+// must be recorded even if the disk was full for a while. An error means that ctx has
+// ended.
 func (a *attempt) record(ctx context.Context, what string, change func(context.Context) error) error {
 	for b := serviceBackoff(); ; b.wait(ctx) {
 		callCtx, cancel := context.WithTimeout(ctx, serviceTimeout)

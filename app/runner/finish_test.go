@@ -101,7 +101,7 @@ func (j slowFinish) Finish(ctx context.Context, id app.JobID, attempt int, e app
 func TestLostAttempts(t *testing.T) {
 	tests := []struct {
 		name string
-		ends []app.Cause // assign the attempts
+		ends []app.Cause // causes of the attempts' ends, in order
 		want app.Status
 		code app.FailureCode
 	}{

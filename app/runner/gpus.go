@@ -34,7 +34,7 @@ func (r *Runner) followGPUs(ctx context.Context, e *executor) {
 	}
 }
 
-// holdGPUs passes to an executor the GPUs that jobs hold.
+// holdGPUs informs an executor which of its GPUs jobs hold.
 func (r *Runner) holdGPUs(e *executor) {
 	if e.gpus == nil {
 		return
@@ -50,8 +50,8 @@ func (r *Runner) holdGPUs(e *executor) {
 	e.holds, e.held = true, held
 }
 
-// updateGPUs takes over the GPU state of an executor, and notifies the attempts that hold
-// faulty GPUs.
+// updateGPUs updates the scheduler with the state of an executor's GPUs, and notifies the
+// attempts and workers that hold faulty ones.
 func (r *Runner) updateGPUs(e *executor) {
 	capacity, _ := e.Capacity()
 	e.faulty, e.stale = capacity.FaultyGPUs, true
@@ -66,7 +66,7 @@ func (r *Runner) updateGPUs(e *executor) {
 	}
 }
 
-// faultOf returns the fault of a GPU in the lease, or nil if all are healthy.
+// faultOf returns the faulty GPU in a lease, or nil if all are healthy.
 func (e *executor) faultOf(l schedule.Lease) *app.FaultyGPU {
 	return faultAmong(e.faulty, l)
 }
@@ -104,8 +104,8 @@ func (a *attempt) stopLost(ctx context.Context) <-chan time.Time {
 	return a.stopTask(ctx)
 }
 
-// gpuFailure returns what is wrong with a GPU of a failed attempt, as part of a sentence,
-// or "" if the GPU is not the cause. The GPU may have been lost after the last check.
+// gpuFailure describes the fault of a GPU of a failed attempt, for use in a sentence. It
+// returns "" if no GPU is the cause. The GPU may have been lost after the last check.
 func (a *attempt) gpuFailure(ctx context.Context, o *app.Outcome) string {
 	if len(a.lease.GPUs) == 0 || a.executor.gpus == nil || a.stopAsked() {
 		return ""
@@ -120,7 +120,7 @@ func (a *attempt) gpuFailure(ctx context.Context, o *app.Outcome) string {
 		}
 		capacity, _ := a.executor.Capacity()
 		if g = faultAmong(capacity.FaultyGPUs, a.lease); g != nil {
-			a.sendEvent(ctx, event{kind: evGPUs, executor: a.executor}) // before the job's next attempt gets a GPU
+			a.sendEvent(ctx, event{kind: evGPUs, executor: a.executor}) // processed before the job's next attempt gets a GPU
 		}
 	}
 	if g == nil || !fatalFaults[g.Fault] {

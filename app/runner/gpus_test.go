@@ -275,8 +275,8 @@ func withCards(t *testing.T, s *smi.StandIn) (*world, *gpu.Watcher) {
 	return w, gpus
 }
 
-// TestSevenOfEightCardsWork loses one card at the start, while it is free, and during a
-// job, and has it return. Jobs are real processes, nvidia-smi is a stand-in.
+// TestSevenOfEightCardsWork has one of eight cards lost at the start, and another one
+// during a job. Both return. Jobs are real processes, nvidia-smi is a stand-in.
 func TestSevenOfEightCardsWork(t *testing.T) {
 	s := smi.New(t)
 	cards := func(lost int) {

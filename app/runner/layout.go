@@ -32,7 +32,7 @@ func cannotStart(message string, cause error) *rejection {
 
 // layout holds everything needed to create the content of an attempt's directory.
 type layout struct {
-	dir       string // assign the attempt, as its task sees it
+	dir       string // the attempt's directory, as its task sees it
 	jobDir    string
 	job       *app.Job
 	lease     schedule.Lease
@@ -41,8 +41,8 @@ type layout struct {
 	program   string // path of this binary, as the task sees it
 	options   *Options
 	inputPath func(app.Reference) (string, error)
-	version   string       // assign the program; "" if unknown
-	folder    string       // assign the algorithm, as the task sees it
+	version   string       // the version of the program; "" if unknown
+	folder    string       // the algorithm's folder, as the task sees it
 	check     func() error // called while copying files; an error aborts the copy
 	unsynced  bool         // true for a job in a worker: if the machine crashes before it begins, its files are created again
 }

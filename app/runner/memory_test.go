@@ -27,8 +27,8 @@ const retryFile = `
 on = ["OUT_OF_MEMORY"]
 `
 
-// growing makes jobs of the world be retried with more memory. It returns a function that
-// returns the memory of a job's tasks and of their attempts.
+// growing makes the world's jobs retry with more memory. It returns a function that lists
+// the memory of each task of a job, in MiB.
 func (w *world) growing(keys string) (memory func(app.JobID) string) {
 	w.t.Helper()
 	w.Service = w.service(simFile + retryFile + keys)

@@ -24,7 +24,7 @@ type Options struct {
 
 	ReserveAfter time.Duration // how long a job can be passed over before it reserves a slot; default 10 min
 	Poll         Poll          // for tasks of executors with a capacity; default 5 ms to 1 s
-	ClusterPoll  Poll          // for tasks of executors with a queue of their own; default 1 s to 15 s
+	ClusterPoll  Poll          // for tasks of executors that have their own queue; default 1 s to 15 s
 	Concurrency  int           // how many jobs are prepared or collected concurrently; default 4
 	MaxFiles     int           // maximum number of files and directories in a result; default 100,000
 
@@ -40,8 +40,9 @@ type Options struct {
 	// is called before jobs are started, so it must not block. Nil means never blocked.
 	Blocked func() eta.Reason
 
-	// DiskShortage describes what the disk is short of, "" if nothing. During a shortage,
-	// retained work directories are removed. It must not block. Nil means no shortage.
+	// DiskShortage describes what the disk is short of, or returns "" if nothing. During
+	// a shortage, retained work directories are removed. It must not block. Nil means no
+	// shortage.
 	DiskShortage func() string
 
 	// Load receives the number of an executor's jobs that hold a slot, and the resources

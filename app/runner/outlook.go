@@ -35,8 +35,9 @@ func (f *forecaster) offer(s schedule.QueueState) {
 	f.states <- s
 }
 
-// forecastTTL is how long a forecast is kept for each job that it lists: among thousands of
-// jobs a queue position means less, and each forecast becomes garbage with the next.
+// forecastTTL is how long a forecast is kept, for each job that it lists. With thousands
+// of jobs an exact position matters less, and every new forecast turns the previous one
+// into garbage.
 const forecastTTL = 100 * time.Microsecond
 
 // publish publishes forecasts until ctx ends. It is busy for at most a twentieth of the

@@ -94,7 +94,7 @@ func TestDrainedServiceIsWhatBlocksEveryJob(t *testing.T) {
 		w.options.Blocked = w.Runs.Blocked
 		w.play(bySteps)
 		w.start()
-		w.learn(60, 120, 240) // so that starts could be forecast
+		w.learn(60, 120, 240) // without the drain, starts could be forecast
 		_, err := w.Runs.Drain(t.Context(), app.Caller{Operator: true, Email: "root"}, "new disks")
 		must.OK(t, err)
 		const n = 40
@@ -122,7 +122,7 @@ func (w *world) learn(steps ...int) {
 	}
 }
 
-// bySteps plays tasks whose name ends in their run time in seconds.
+// bySteps returns the script of a task whose name ends in its run time in seconds.
 func bySteps(name string, _ int) script {
 	seconds := 0
 	for _, c := range name {
@@ -193,7 +193,8 @@ func TestRunningJobSaysHowLongItStillRuns(t *testing.T) {
 	})
 }
 
-// TestNothingFollowsFromCountedSteps runs a job that is half done by its steps.
+// TestNothingFollowsFromCountedSteps runs a job at half the usual speed that reports its
+// progress in steps. The remaining time must still come from earlier runs.
 func TestNothingFollowsFromCountedSteps(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.play(func(name string, n int) script {

@@ -28,7 +28,7 @@ const cleanUpAtOnce = 1000
 // before that: until then the directory is the only record of how the attempt ended.
 // After a crash in between, a cleanup finds the directory by its note.
 type retained struct {
-	dir  string // assign the notes; "" if nothing is retained
+	dir  string // directory of the notes; "" if nothing is retained
 	keep time.Duration
 	now  func() time.Time
 	jobs Jobs
@@ -156,7 +156,7 @@ func parseNote(name string) (app.JobID, int, bool) {
 	return app.JobID(id), attempt, err == nil && attempt > 0
 }
 
-// hasEnded reports whether the retention of a note has expired. If a crash left a note
+// over reports whether the retention of a note has expired. If a crash left a note
 // without a time, its retention starts now.
 func (r *retained) over(n note) bool {
 	if n.since.IsZero() {

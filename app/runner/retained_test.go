@@ -99,7 +99,8 @@ func TestRetainedWorkMakesRoom(t *testing.T) {
 	})
 }
 
-// A work directory without a note would stay forever, on a full disk.
+// If no note can be written, the work directory is removed: without a note, no cleanup
+// would ever find it.
 func TestWorkThatIsNotNotedIsRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		must.OK(t, os.WriteFile(w.options.RetainedDir, nil, 0o600)) // not a directory, so no note can be written

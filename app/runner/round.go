@@ -69,7 +69,7 @@ func (r *Runner) round(ctx context.Context, e *executor) error {
 		}
 	}
 	known := scan.Deep || blocked != (eta.Reason{}) // a reason that blocks all jobs is shown at once
-	e.busy = len(decision.Impossible) > 0           // there may be more after them
+	e.busy = len(decision.Impossible) > 0           // more such jobs may follow in the queue
 	e.stale = !known || reason != (eta.Reason{})
 	if known {
 		e.scanned, e.reasons = time.Now(), decision.Reasons
@@ -129,7 +129,7 @@ func (r *Runner) startJob(ctx context.Context, e *executor, id app.JobID, l sche
 	r.startAttempt(ctx, a, a.runNew)
 }
 
-// adoptJob is like attend, for a job that an earlier runner claimed for a worker, which
+// adoptJob is like startJob, for a job that an earlier runner claimed for a worker, which
 // holds the slot.
 func (r *Runner) adoptJob(ctx context.Context, e *executor, found *app.Job, p *worker) {
 	a := &attempt{core: &r.core, executor: e, id: found.ID, lease: p.lease, stop: make(chan struct{}), gpuLost: make(chan struct{})}

@@ -27,10 +27,10 @@ type script struct {
 	out        map[string]string // output files by name; nil means a file with the attempt number
 	log        string
 	warnings   []string
-	basis      string // assign its progress
-	message    string // assign the outcome
-	overMemory bool   // one of its processes was killed
-	refuses    error  // assign Start
+	basis      string // basis of its progress
+	message    string // message of the outcome
+	overMemory bool   // one of its processes was killed for lack of memory
+	refuses    error  // error of Start
 	on         app.ClusterJob
 }
 
@@ -54,7 +54,7 @@ type scripted struct {
 type scriptedTask struct {
 	app.Task
 	script
-	begin, end time.Time // assign the process
+	begin, end time.Time // of the process
 	cause      app.Cause
 }
 

@@ -12,13 +12,14 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// sandboxDirs lists folders that programs see in every sandbox: a file missing there does
-// not exist.
+// sandboxDirs lists folders that are visible in every sandbox: if a program finds no file
+// there, the file does not exist.
 var sandboxDirs = []string{"/tmp", "/var/tmp", "/proc", "/dev", "/sys"}
 
-// hiddenFileHint returns a hint to append to a failure message, if line is the complaint of a
-// sandboxed program about a missing file that the sandbox hides. It does not check
-// whether the file exists on the machine, because users write such lines as well.
+// hiddenFileHint returns a hint to append to a failure message, if line is a sandboxed
+// program's error message about a missing file that the sandbox hides. It does not check
+// whether the file exists on the machine, because users can make a program print such
+// lines.
 func hiddenFileHint(j *app.Job, o *app.Outcome, alg *algorithm.File, line string) string {
 	path, box := results.MissingPath(line), protocol.SandboxOf(o.Isolation)
 	if path == "" || box == "" || alg == nil {

@@ -15,7 +15,7 @@ import (
 type watcher struct {
 	executor app.Executor
 	poll     Poll
-	timeout  time.Duration // assign one call
+	timeout  time.Duration // for one call
 	log      zerolog.Logger
 	woken    chan struct{} // signals a new task, or one about to change
 
@@ -32,12 +32,12 @@ type watched struct {
 	last  *statusUpdate
 }
 
-// statusUpdate is a task's status as the executor reports it, or that the executor does not
-// respond.
+// statusUpdate is a task's status as reported by the executor, or the fact that the
+// executor does not respond.
 type statusUpdate struct {
 	app.TaskStatus
 	unresponsive bool
-	why          string // why it is silent, as a suffix for a message; "" if unknown
+	why          string // why the executor does not respond, as a suffix for a message; "" if unknown
 }
 
 func newWatcher(e app.Executor, poll Poll, timeout time.Duration, log zerolog.Logger) *watcher {
@@ -159,7 +159,7 @@ func (w *watcher) pollTasks(ctx context.Context, entries []*watched) {
 	}
 }
 
-// deliver sends n unless it changes nothing.
+// deliver sends n unless it equals the last update.
 func (w *watched) deliver(n statusUpdate, now time.Time) {
 	if w.last != nil && reflect.DeepEqual(*w.last, n) {
 		return

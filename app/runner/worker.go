@@ -39,8 +39,8 @@ const (
 	chunkSeconds    = 4
 	chunkRows       = 64
 	remoteChunkRows = 256
-	// workerTime is how long a worker takes further jobs. After that the slot goes by fair
-	// share.
+	// workerTime is how long a worker takes further jobs. After that, its slot is
+	// assigned by fair share.
 	workerTime = time.Minute
 	// pollEvery is how often the jobs of a worker are polled. On a cluster the pause grows
 	// to maxRemotePoll while no job ends.
@@ -232,8 +232,8 @@ func (p *worker) join(a *attempt) {
 	p.mu.Unlock()
 }
 
-// startJob creates an attempt with a goroutine for each job, after the loop has received
-// its event.
+// startAttempts creates an attempt with a goroutine for each job, after the loop has
+// received its event.
 func (p *worker) startAttempts(ctx context.Context, rows []*app.Job) {
 	for _, j := range rows {
 		a := &attempt{core: p.core, executor: p.executor, id: j.ID, lease: p.lease, claimed: true, stop: make(chan struct{}), gpuLost: make(chan struct{})}
@@ -425,7 +425,7 @@ func (p *worker) handChunk(ctx context.Context, rows []*workerJob) error {
 	return nil
 }
 
-// handOverFailed notifies the jobs why they were not handed over. They are retried unless
+// handOverFailed informs the jobs why they were not handed over. They are retried unless
 // the executor can never run them.
 func (p *worker) handOverFailed(ctx context.Context, rows []*workerJob, err error) {
 	no, said := errors.AsType[*fault.Error](err)
@@ -479,9 +479,9 @@ func (f *workerJob) hasEnded() bool {
 	return f.last != nil && (f.last.State == app.TaskEnded || f.last.State == app.TaskLost)
 }
 
-// pollJobs polls the status of jobs: those at the front, until some have not ended, and
-// those to be stopped. It sets the pause until the next poll, and reports whether any job
-// has ended or was lost.
+// pollJobs polls the first jobs, and continues in order as long as it finds some that
+// have ended. It also polls the jobs to be stopped. It sets the pause until the next
+// poll, and reports whether any job has ended or was lost.
 func (p *worker) pollJobs(ctx context.Context) (news bool) {
 	rows := p.inOrder()
 	p.pause = p.nextPause()
@@ -508,7 +508,7 @@ func (p *worker) pollJobs(ctx context.Context) (news bool) {
 	return news
 }
 
-// inOrder returns the jobs that are not over, in the order of the process.
+// inOrder returns the jobs that have not ended, in the order of the process.
 func (p *worker) inOrder() []*workerJob {
 	p.mu.Lock()
 	rows := slices.DeleteFunc(slices.Clone(p.handed), (*workerJob).hasEnded)
@@ -647,7 +647,7 @@ func (f *workerJob) ran(startedAt time.Time) time.Duration {
 	return max(f.options.Now().Sub(startedAt), time.Since(f.since))
 }
 
-// deliver sends n unless it changes nothing.
+// deliver sends n unless it equals the last update, or the job has only just started.
 func (f *workerJob) deliver(n statusUpdate) {
 	if n.State == app.TaskRunning && f.since.IsZero() {
 		f.since = time.Now()

@@ -173,9 +173,9 @@ func TestWorkerYieldsSlotToOtherUsers(t *testing.T) {
 	}
 }
 
-// Jobs behind a long-running one get another slot, and begin once: started by the same
-// runner or by the next one, even if the clock was set back, so that the long job seems
-// to start in the future.
+// Jobs behind a long-running one get another slot and run once, whether the same runner
+// or the next one starts them. This holds even if the clock was set back, so that the
+// long job seems to start in the future.
 func TestJobsBehindLongJobAreReturned(t *testing.T) {
 	const rows = 40
 	for name, back := range map[string]time.Duration{"the same runner": -1, "the next": 0, "a clock set back": time.Hour} {
@@ -183,7 +183,7 @@ func TestJobsBehindLongJobAreReturned(t *testing.T) {
 			w := withWorkers(t, 2)
 			w.options.LongJob = 500 * time.Millisecond
 			stop := w.start()
-			// Another job holds the second slot until then.
+			// Another job holds the second slot until the file second exists.
 			w.submit(bob, "other", fmt.Sprintf(`{"script":"until [ -e %s/second ]; do sleep 0.01; done"}`, w.dir))
 			w.until("other", app.Running)
 			script := fmt.Sprintf("echo x >>%[1]s/ran; if mkdir %[1]s/long; then until [ -e %[1]s/first ]; do sleep 0.01; done; fi", w.dir)
@@ -318,7 +318,7 @@ func TestOvertakenAttemptClaimsNothing(t *testing.T) {
 	})
 }
 
-// recordShare is an executor that always returns the same statuses.
+// told is an executor that always returns the same statuses.
 type told struct {
 	app.Executor
 	statuses []app.TaskStatus
@@ -326,8 +326,8 @@ type told struct {
 
 func (e told) Status(context.Context, []app.Task) ([]app.TaskStatus, error) { return e.statuses, nil }
 
-// A process that has ended a job does not count as lost without progress: the count is
-// reset before the jobs lost with it are notified.
+// If a process is lost after it has ended a job, it does not count as lost without
+// progress: the count is reset before the loss of its other jobs is delivered.
 func TestEndCountsBeforeLoss(t *testing.T) {
 	c := &core{options: Options{WorkersDir: t.TempDir()}.withDefaults(), workerCounts: newWorkerCounts()}
 	e := &executor{timeout: time.Minute, Executor: told{statuses: []app.TaskStatus{{State: app.TaskLost}, {State: app.TaskEnded}}}}

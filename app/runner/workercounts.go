@@ -20,8 +20,9 @@ type workerKind struct {
 }
 
 // workerCounts counts the workers of a runner, by name. On a cluster, workers wait in its
-// queue. Until these run, further workers of a kind gain nothing: their jobs are better
-// left to those that start first. Its methods can be called concurrently.
+// queue. Until they run, further workers of the same kind bring no benefit: their jobs
+// are better left to the workers that start first. Its methods can be called
+// concurrently.
 type workerCounts struct {
 	mu      sync.Mutex
 	workers map[string]*countedWorker

@@ -98,7 +98,7 @@ type world struct {
 	store    *storage.Store
 	files    *blobs.Dir
 	executor *scripted
-	front    app.Executor // executor, or a wrapper of it
+	front    app.Executor // executor, or a wrapper around it
 	options  Options
 	jobs     Jobs // service used by runners; a test can wrap it
 }

@@ -16,7 +16,8 @@ import (
 const shareEvery = 5 * time.Second
 
 // writers holds the attempts whose tasks can write. Tasks of one user share a storage
-// quota: each measures what it has written, and is given its total limit.
+// quota: each task measures how much it has written, and is given a new limit on its
+// total.
 type writers struct {
 	mu  sync.Mutex
 	all map[*attempt]int64 // with the last limit written for each
@@ -70,7 +71,7 @@ func (w *writers) withQuota(of quota.Of) (some []*attempt) {
 	return some
 }
 
-// writing describes the attempt as having written that many bytes.
+// writing returns the app.Writing of an attempt that has written that many bytes.
 func (a *attempt) writing(bytes int64) app.Writing {
 	return app.Writing{Organization: a.lease.User.Organization, Email: a.lease.User.Email, Bytes: bytes}
 }

@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestRunningJobsAreToldWhatOthersHaveLeft has two jobs of ann, who has a quota, and one
+// TestRunningJobsAreToldWhatOthersHaveLeft runs two jobs of ann, who has a quota, and one
 // of bob.
 func TestRunningJobsAreToldWhatOthersHaveLeft(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {

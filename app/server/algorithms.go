@@ -20,12 +20,12 @@ import (
 	"molrun/web"
 )
 
-// offer manages the algorithms on offer. It reads the site's algorithm files at startup
-// and on reload.
+// offer manages the algorithms that the service offers. It reads the site's algorithm
+// files at startup and on reload.
 type offer struct {
 	config    config.Config
 	log       zerolog.Logger
-	fixed     bool                 // there are no files
+	fixed     bool                 // the service reads no algorithm files
 	catalogue *algorithm.Catalogue // algorithms on offer
 	keep      func()               // copies the folders of the algorithms on offer
 

@@ -168,8 +168,8 @@ func (s *service) rates() web.Rates {
 // errorLog logs errors of net/http, such as failed accepts.
 func (s *service) errorLog() *stdlog.Logger { return stdlog.New(s.log, "", 0) }
 
-// ready reports whether requests can be served. It is public, so it names no program or
-// path.
+// ready reports whether requests can be served. Anyone can read the checks, so they name
+// no program or path.
 func (s *service) ready(ctx context.Context) (checks map[string]any, ok bool) {
 	ready, missing := 0, 0
 	for _, a := range s.app.Algorithms.List(app.Caller{}) {

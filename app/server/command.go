@@ -28,8 +28,8 @@ func WithControl(ctx context.Context, c config.Config, fn func(context.Context, 
 	return WithLongControl(ctx, c, fn)
 }
 
-// WithLongControl is WithControl for a command that can take long; fn limits the time of
-// each of its requests.
+// WithLongControl is WithControl for a command that can take a long time. fn limits the
+// duration of each of its requests.
 func WithLongControl(ctx context.Context, c config.Config, fn func(context.Context, *client.Control) error) error {
 	for deadline := time.Now().Add(host.LockTimeout); ; {
 		if host.Running(ctx, c.Data) {
@@ -49,8 +49,9 @@ func WithLongControl(ctx context.Context, c config.Config, fn func(context.Conte
 }
 
 // commandSocket is the socket on which a command connects to itself while no service
-// runs. Its name differs from the service's socket, so that no other command uses it and
-// is cut off when this one finishes: the others wait for the database.
+// runs. Its name differs from that of the service's socket. Other commands therefore wait
+// for the database, instead of using this socket and being cut off when this command
+// finishes.
 const commandSocket = "command.sock"
 
 // operate runs fn against this process, over a socket that exists until fn returns.

@@ -69,8 +69,8 @@ func (s *service) keepSnapshot(ctx context.Context, w http.ResponseWriter) error
 	return nil // the response has started; only its end can signal an error
 }
 
-// control returns the handler of the operator's routes except snapshots. The addresses of
-// the service are "" if this process does not serve it.
+// control returns the handler of the operator's routes except snapshots. The addresses
+// are "" if this process does not serve the API.
 func (s *service) control(baseURL, listener string) http.Handler {
 	reload := s.offer.reload
 	if listener == "" {

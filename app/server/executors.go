@@ -123,7 +123,7 @@ func (s *service) executorStates() []status.Executor {
 }
 
 // slurmState reports whether the cluster's controller last responded, and whether the
-// shared folder was writable. Without them, jobs are still accepted, but wait.
+// shared folder was writable. If not, jobs are still accepted but wait.
 func (s *service) slurmState() string {
 	since, err := s.slurm.Answers()
 	away, folder := s.slurm.Folder()

@@ -10,15 +10,15 @@ import (
 )
 
 // Limits on the garbage before a collection: a third of the memory in use, and at least
-// 16 MiB. With Go's defaults, a small heap is collected every four MiB, which takes a
-// seventh of the CPU time of many small requests, and a large heap doubles.
+// 16 MiB. With Go's defaults, a small heap is collected every 4 MiB, which takes a
+// seventh of the CPU time of many small requests, and a large heap doubles in size.
 const (
 	leastGarbage = 16 << 20
 	leastPercent = 33  // of the memory in use
 	mostPercent  = 400 // Go counts a smaller heap as 4 MiB, so this is at least 16 MiB
 )
 
-// pace maintains these limits: after each collection it adapts to the memory in use.
+// pace maintains these limits. After each collection, it adapts to the memory in use.
 type pace struct {
 	mu      sync.Mutex
 	percent int // current setting

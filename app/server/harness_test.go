@@ -86,7 +86,7 @@ type running struct {
 	config config.Config
 	log    *whole.Log
 	base   string
-	stop   func() error // stops it; can be called again
+	stop   func() error // stops the service; can be called again
 }
 
 // run starts a service that stops when the test ends.

@@ -27,7 +27,7 @@ import (
 // Options holds the parameters of Run other than the configuration.
 type Options struct {
 	Log        zerolog.Logger
-	Version    string               // of this program
+	Version    string               // version of this program
 	Started    func(baseURL string) // called once requests are served, unless nil
 	Init       bool                 // create the data directory if it does not exist
 	Algorithms []*algorithm.File    // on offer instead of the configured ones, unless nil
@@ -42,7 +42,7 @@ func Run(ctx context.Context, c config.Config, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if runtime.GOMAXPROCS(0) < minProcs && os.Getenv("GOMAXPROCS") == "" {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(minProcs)) // the capacity for jobs is already known
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(minProcs)) // the capacity for jobs has already been determined
 	}
 	if err := s.isolate(ctx); err != nil {
 		return err
@@ -59,7 +59,7 @@ func Run(ctx context.Context, c config.Config, o Options) (err error) {
 
 // minProcs is the minimum GOMAXPROCS, even on fewer CPUs, which the kernel then shares.
 // Go polls the network only after running all ready goroutines, and a commit makes dozens
-// ready: with two at once, listings waited half as long again to run.
+// ready. With GOMAXPROCS=2, listings waited 50 % longer to run.
 const minProcs = 4
 
 // endpoints holds the listeners of the service.
@@ -114,7 +114,7 @@ func (s *service) serve(ctx context.Context, e *endpoints, o Options) error {
 	parts.run("measurements", func() error { s.metrics.Measure(stopping, s.app.Runs.Claims, s.files.JobSize); return nil })
 	parts.run("key uses", func() error { s.recordKeyUses(stopping); return nil })
 	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP) // from now on: an earlier SIGHUP, or one during the stop, would end the process
+	signal.Notify(hangup, syscall.SIGHUP) // until now, a SIGHUP ends the process; from now on it does not, even while stopping
 	parts.run("hangup", func() error { s.offer.reloadOnHangup(stopping, hangup, e.cert, s.audit.Add); return nil })
 
 	s.reportStarted(e, o)

@@ -268,7 +268,8 @@ func TestReadinessSaysWhatIsReady(t *testing.T) {
 	}
 }
 
-// TestRotationNowEndsAllLinks covers links signed with the secret and others.
+// TestRotationNowEndsAllLinks covers sign-in links, which the secret does not sign, as
+// well as links that it signs.
 func TestRotationNowEndsAllLinks(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)

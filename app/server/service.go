@@ -39,7 +39,7 @@ import (
 	"molrun/web"
 )
 
-// service holds the parts of molrun on one data directory.
+// service holds the components that work on one data directory.
 type service struct {
 	config     config.Config
 	log        zerolog.Logger
@@ -96,7 +96,8 @@ func openWith(c config.Config, o Options) (s *service, err error) {
 	}
 	s.config.Data = data
 	s.backups = &backup.Schedule{Config: s.config, Program: process.Self, Log: log, Now: time.Now}
-	// The database first: its lock keeps other processes out of the directory.
+	// The database comes first, because its lock keeps other processes out of the
+	// directory.
 	s.store, err = storage.Open(filepath.Join(data, host.Database), host.StorageOptions(c, log))
 	if err != nil {
 		return s, err

@@ -37,7 +37,7 @@ func (r *requests) counted(next http.Handler) http.Handler {
 func (r *requests) drain(within time.Duration, servers ...*http.Server) error {
 	err := shutdown(within, servers...)
 	ended := make(chan struct{})
-	go func() { // outlives drain only if a request hangs, but not the process
+	go func() { // outlives drain only if a request hangs, and then until the process exits
 		r.running.Wait()
 		close(ended)
 	}()

@@ -99,7 +99,7 @@ func (s *service) retain(ctx context.Context) {
 	}
 }
 
-// checkPlace detects the removal of the data directory even while nothing is written: the
+// checkPlace detects the removal of the data directory even while nothing is written. The
 // database then rejects all calls and ends the process.
 func (s *service) checkPlace(context.Context) {
 	_ = s.store.CheckLocation() // logs the error itself

@@ -276,7 +276,7 @@ func TestControlSocketIsTheOperators(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(data, "s")); err != nil || info.Mode() != 0o600|os.ModeSocket {
 		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
 	}
-	for range 20 { // one of them reuses the listener's descriptor number of the directory
+	for range 20 { // one of them gets the descriptor number that is in the listener's address
 		again, err := os.Open(data)
 		must.OK(t, err)
 		defer again.Close()

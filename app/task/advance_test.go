@@ -43,8 +43,8 @@ func TestStepsAreProgress(t *testing.T) {
 	r.ends(protocol.CauseDone)
 }
 
-// TestProgressNeverGoesBack prints a smaller number right after a larger one, and then
-// nothing.
+// TestProgressNeverGoesBack prints a smaller number right after a larger one, and nothing
+// after that.
 func TestProgressNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	a := newAttempt(t, "echo molrun:progress 0.5 half; echo molrun:progress 0.2 later"+waitForGo)

@@ -96,7 +96,7 @@ func WriteQuota(dir string, bytes int64) error {
 func (d *disk) checkFree(dir string, now time.Time) (excess string) {
 	free, err := freeBytes(dir)
 	if err != nil {
-		return "" // sandboxExited to the next check
+		return "" // leave the decision to the next check
 	}
 	soon := free
 	if passed := now.Sub(d.at); !d.at.IsZero() && free < d.free && passed > 0 {

@@ -10,7 +10,7 @@
 //	written.json   how many bytes the task has written, if that is limited
 //	share.json     how many it can write, given what others have written
 //	log            the program's output; if it is long, the middle is omitted
-//	claim/         on a cluster: which of its jobs runs the task
+//	claim/         on a cluster: records which cluster job runs the task
 //	stop           exists once the task was asked to stop
 //	outcome.json   how it ended; written last
 //	work/          the program's current directory and HOME

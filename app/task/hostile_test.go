@@ -72,7 +72,7 @@ func attack(words []string) {
 		"user-namespace":   makesUserNamespace,
 		"user-namespace-3": func() error { return forks3(syscall.CLONE_NEWUSER) },
 	}
-	if os.Getpid() != 1 && os.Getppid() == 1 { // the first process of the sandbox started this
+	if os.Getpid() != 1 && os.Getppid() == 1 { // this process was started by the first process of the sandbox
 		tried["trace-"+onFirst] = func() error { return trace(1) }
 		tried["read-first"] = func() error { return reads("/proc/1/environ") }
 	}

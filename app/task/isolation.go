@@ -90,7 +90,7 @@ func (i Isolation) findIsolation(ctx context.Context) (Isolation, error) {
 	return i, nil
 }
 
-// ParseIsolation reads the form that String returns; "" means no isolation.
+// ParseIsolation parses the output of String; "" means no isolation.
 func ParseIsolation(text string) (Isolation, error) {
 	var i Isolation
 	if text == "" {

@@ -239,7 +239,7 @@ func (r *running) outcome() *protocol.Outcome {
 	return o
 }
 
-// termSignals waits for the end of the task, which must have this cause.
+// ends waits for the end of the task, which must have this cause.
 func (r *running) ends(want protocol.Cause) {
 	r.t.Helper()
 	if o := r.outcome(); o.Cause != want {

@@ -292,5 +292,5 @@ func (s *shim) runPreparation(do func(context.Context) error) error {
 	}
 }
 
-// preparePollInterval is how often meanwhile checks whether the task was stopped.
+// preparePollInterval is how often runPreparation checks whether the task was stopped.
 const preparePollInterval = 20 * time.Millisecond

@@ -34,7 +34,7 @@ func sandboxedIn(t *testing.T, dir string, scripts ...string) *attempt {
 }
 
 // shared creates an attempt whose scripts run in a sandbox that another task used before
-// and in which it left all that it could.
+// and in which that task left as many traces as it could.
 func shared(t *testing.T, scripts ...string) *attempt {
 	t.Helper()
 	rows := t.TempDir()

@@ -12,8 +12,8 @@ import (
 )
 
 // syncOutput makes the output of a completed task durable. Otherwise, after a power
-// failure, the outcome could exist without the files, and the service would take an empty
-// result as the job's. If the disk fails, the task counts as interrupted and runs again.
+// failure, the outcome could exist without the files, and the service would accept an
+// empty result. If the disk fails, the task counts as interrupted and runs again.
 func (s *shim) syncOutput() {
 	if s.outcome.Cause != protocol.CauseDone || s.unsynced {
 		return

@@ -15,7 +15,8 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }
 
-// milliseconds converts a time to the form in which times are written.
+// milliseconds converts a time to UTC, truncated to milliseconds, as it is written to
+// files.
 func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // signalNames are the names that kill -l lists, by number.

@@ -68,7 +68,8 @@ func (r *runningStep) keepLimits() {
 	}
 }
 
-// forkBombThreshold is more than normal programs have. A fork bomb exceeds it.
+// forkBombThreshold is a number of processes that normal programs do not reach, but that
+// a fork bomb exceeds.
 const forkBombThreshold = 128
 
 // checkProcesses enforces the process limit where the kernel does not: it exempts root.

@@ -15,12 +15,12 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// A worker is a process that runs short tasks one after the other, so that a task
-// costs little more than its programs. Its directory, which belongs to no task, holds
+// A worker is a process that runs short tasks one after the other, so that a task costs
+// little more than its programs. Its directory, which belongs to no task, holds
 //
 //	run.lock   locked as long as the worker exists
 //	run.json   the worker's process
-//	claim/     on a cluster: which of its jobs is the worker
+//	claim/     on a cluster: records which cluster job is the worker
 //	worker.log  the worker's own messages
 //	rows.<n>   from 1 on: directories of tasks, to be run in this order
 //	closed     exists when no further tasks will follow
@@ -261,7 +261,8 @@ func (p *worker) returnTasks() {
 	}
 }
 
-// endStopped ends the waiting tasks that were stopped, whose turn could be far off.
+// endStopped ends the waiting tasks that were stopped, which might not be next for a long
+// time.
 func (p *worker) endStopped() {
 	p.rows = slices.DeleteFunc(p.rows, func(row string) bool {
 		if !StopRequested(row) || Exists(row, OutcomeFile) || Exists(row, RunFile) {

@@ -11,15 +11,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// packageGroups are the top-level directories of packages, in the order of their imports: a
-// package imports packages of its own room and of those earlier in this list. Tests can
-// import any package.
+// packageGroups lists the groups of packages, which are top-level directories, in
+// dependency order: a package can import packages of its own group and of earlier ones.
+// Tests can import any package.
 var packageGroups = []string{
 	"app/base",
 	"app/engine",
 	"app/task",
 	"app/algorithm",
-	"app/job", // includes package app itself: the domain
+	"app/job", // includes the domain package app
 	"app/executor",
 	"app/runner",
 	"blobs",
@@ -32,7 +32,7 @@ var packageGroups = []string{
 	"app/test",
 }
 
-// groupOf returns the room of a package of this module.
+// groupOf returns the group of a package of this module.
 func groupOf(path string) string {
 	switch path = strings.TrimPrefix(strings.TrimPrefix(path, "molrun"), "/"); path {
 	case "":

@@ -16,12 +16,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// writer builds tokens by hand from the texts of their parts, most of them signed with
-// the right key: no JWT library would produce these.
+// writer builds tokens by hand from the JSON of their parts, because no JWT library would
+// produce these. Most are signed with the right key.
 type writer struct {
 	t               *testing.T
 	key             []byte
-	header, payload string // of a valid token
+	header, payload string // JSON of a valid token
 }
 
 func macOf(h func() hash.Hash, key []byte) func(string) []byte {

@@ -47,7 +47,7 @@ func getLink(s *Signer, life time.Duration) string {
 	return s.Sign(app.Link{Kind: app.UploadGet, ID: someID, Filename: "a", Expires: s.now().Add(life)})
 }
 
-// verify checks the error for a request; "" means none.
+// verify checks the error for a request; want is "" if there should be none.
 func verify(t testing.TB, s *Signer, when, method, target string, want fault.Code) app.Link {
 	t.Helper()
 	got, err := s.Verify(request(t, method, target))

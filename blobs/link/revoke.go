@@ -38,8 +38,8 @@ func (s *Secret) revoked(holder string, now time.Time) *Secret {
 	return &next
 }
 
-// revocations returns when the links of holders were revoked, by all pseudonyms that
-// unexpired links can contain.
+// revocations returns the times at which the links of holders were revoked, by every
+// pseudonym that unexpired links can contain.
 func (s *Secret) revocations() map[string]time.Time {
 	all := map[string]time.Time{}
 	for _, k := range s.Keys {

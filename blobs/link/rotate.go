@@ -10,12 +10,12 @@ import (
 	"molrun/app/base/fault"
 )
 
-// maxKeys limits the ring, because a request can select any key of it.
+// maxKeys limits the ring, because a request can select any of its keys.
 const maxKeys = 64
 
 // Rotate adds a key to the secret's file, signs with it from now on and returns its ID.
-// Older keys still verify while a link signed with them can be unexpired; the next
-// rotation after that drops them.
+// Older keys still verify links for as long as some of theirs might be unexpired. The
+// first rotation after that drops them.
 func (s *Signer) Rotate() (kid string, err error) { return s.rotate((*Secret).rotated) }
 
 // RotateNow is Rotate, but drops all older keys, which invalidates all links.
@@ -40,7 +40,7 @@ func (s *Signer) rotate(change func(*Secret, time.Time) *Secret) (kid string, er
 }
 
 // rotated returns the secret with one more key and without the keys that no unexpired
-// link can use. A key signed until the next one was created.
+// link can use. A key signs links until the next one is created.
 func (s *Secret) rotated(now time.Time) *Secret {
 	now = now.UTC().Truncate(time.Millisecond)
 	if newest := s.newest().CreatedAt; !now.After(newest) { // the clock was set back

@@ -20,9 +20,9 @@ const SecretName = "secret"
 
 const keySize = 32
 
-// Secret is the service's name as an issuer of links, and its key ring. The newest key
-// signs. Older keys still verify until the longest-lived link signed with them has
-// expired.
+// Secret holds the name of the service as an issuer of links, and its key ring. The
+// newest key signs. Older keys still verify until the longest-lived link signed with them
+// has expired.
 type Secret struct {
 	StoreID string      `json:"storeId"`
 	Keys    []SecretKey `json:"keys"`

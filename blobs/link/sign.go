@@ -1,6 +1,6 @@
-// Package link signs and verifies links: URLs that allow one verb on one file until a
-// time. A link contains a JWT (HS256). Its key is derived from the secret, which is a
-// ring of keys in the data directory.
+// Package link signs and verifies links: URLs that allow one verb on one file for a
+// limited time. A link contains a JWT (HS256). Its key is derived from the secret, which
+// is a ring of keys in the data directory.
 package link
 
 import (
@@ -51,7 +51,7 @@ type ring struct {
 	issuer   string
 	kid      string // ID of the signing keys
 	get, put *verb
-	holders  []byte               // key of the pseudonyms of holders
+	holders  []byte               // key for the pseudonyms of holders
 	revoked  map[string]time.Time // time of revocation, by the pseudonym of the holder
 }
 
@@ -175,10 +175,10 @@ func tokenName(name string) string {
 	return name
 }
 
-// holderPurpose is the purpose of the keys of pseudonyms.
+// holderPurpose is the purpose for which the keys of pseudonyms are derived.
 const holderPurpose = "holders"
 
-// pseudonym identifies a holder without revealing the identity.
+// pseudonym identifies a holder without revealing who it is.
 func pseudonym(key []byte, holder string) string {
 	if holder == "" {
 		return ""

@@ -47,7 +47,7 @@ func Invalid(cause error) error {
 }
 
 // verify returns the claims of a request's token. It returns LinkExpired only if the
-// token is valid in every other respect.
+// token is otherwise valid.
 func (r *ring) verify(request *http.Request) (*claims, error) {
 	id, name, err := splitPath(request.URL)
 	if err != nil {
@@ -110,7 +110,8 @@ func (r *ring) verifyToken(allowed *verb, id, name, text string) (*claims, error
 	return c, nil
 }
 
-// splitPath returns the parts of /blobs/<id>/<name>, with the name unescaped once.
+// splitPath returns the ID and the name from /blobs/<id>/<name>, with the name unescaped
+// once.
 func splitPath(u *url.URL) (id, name string, err error) {
 	rest, ok := strings.CutPrefix(u.EscapedPath(), Prefix)
 	id, name, _ = strings.Cut(rest, "/")

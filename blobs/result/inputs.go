@@ -40,7 +40,7 @@ func (in *inputs) layOut(start int64) error {
 
 // readSums reads the manifest of each job once.
 func (in *inputs) readSums() error {
-	wanted := map[app.JobID]map[string][]*app.InputFile{} // by path
+	wanted := map[app.JobID]map[string][]*app.InputFile{} // inputs by job and path
 	for i := range in.files {
 		f := &in.files[i]
 		if f.Job == "" {

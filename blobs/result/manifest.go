@@ -23,7 +23,7 @@ import (
 // JobsDir is the directory of all jobs in the data directory.
 const JobsDir = "jobs"
 
-const manifestName = "manifest.json" // in the job directory
+const manifestName = "manifest.json" // name in the job directory
 
 // JobDir returns the directory of a job in the data directory.
 func JobDir(id app.JobID) string { return path.Join(JobsDir, string(id)) }
@@ -55,8 +55,8 @@ func writeManifest(root *os.Root, id app.JobID, m *app.Manifest, write func(*os.
 	return write(root, ManifestName(id), data)
 }
 
-// CheckManifest rejects a manifest that cannot be archived, because a name occurs twice
-// or escapes the directory of extraction.
+// CheckManifest rejects a manifest that cannot be archived because a name occurs twice or
+// escapes the directory in which the archive is extracted.
 func CheckManifest(m *app.Manifest) error {
 	for i, f := range m.Files {
 		switch {
@@ -103,8 +103,8 @@ func decodeManifest(id app.JobID, data []byte, err error) (*app.Manifest, []byte
 	return &m, data, nil
 }
 
-// NotFound converts the error of a missing manifest to one for the user. It returns any
-// other error unchanged.
+// NotFound converts the error of a missing manifest to one that users understand. It
+// returns any other error unchanged.
 func NotFound(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.Errorf(fault.NotFound, "There is no result: it was deleted or never created.")

@@ -74,8 +74,8 @@ func (c *Content) SendTo(w io.Writer, n int64) (int64, error) {
 	return sent, err
 }
 
-// send writes n bytes of the archive to w, starting at off. It traverses the whole
-// archive in order; the window skips the rest.
+// send writes n bytes of the archive to w, starting at off. It goes through the whole
+// archive in order, and the window skips everything else.
 func (a *Archive) send(ctx context.Context, w io.Writer, off, n int64) (int64, error) {
 	win := &window{ctx: ctx, w: bufio.NewWriterSize(w, 2*SmallFile), off: off, end: min(off+n, a.Size())}
 	for _, each := range []struct {
@@ -171,7 +171,7 @@ type window struct {
 	sent int64
 }
 
-// skip skips a region of n bytes if it is outside the window.
+// skip skips a region of n bytes if it is outside the window, and reports whether it was.
 func (w *window) skip(n int64) bool {
 	if w.pos+n > w.off && w.pos < w.end {
 		return false
@@ -180,7 +180,7 @@ func (w *window) skip(n int64) bool {
 	return true
 }
 
-// advance advances past a region of n bytes and returns the range of it to send.
+// advance advances past a region of n bytes and returns the range within it to send.
 func (w *window) advance(n int64) (from, to int64) {
 	from, to = max(w.off-w.pos, 0), min(w.end-w.pos, n)
 	w.pos += n
@@ -198,8 +198,8 @@ func (w *window) write(b []byte) error {
 	return err
 }
 
-// file sends a file of a job. It is opened just now and closed before the next one, so an
-// archive of any number of files has only one open.
+// file sends a file of a job. It opens the file only now and closes it before the next
+// one, so an archive never has more than one file open.
 func (w *window) file(dir *os.Root, mf *app.ManifestFile) error {
 	if err := w.ctx.Err(); err != nil || w.skip(mf.Size) {
 		return err
@@ -213,7 +213,7 @@ func (w *window) file(dir *os.Root, mf *app.ManifestFile) error {
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	if to-from >= SmallFile { // with an empty buffer, ReadFrom calls that of the underlying writer
+	if to-from >= SmallFile { // with an empty buffer, ReadFrom calls the underlying writer's
 		if err := w.w.Flush(); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ const (
 	madeByUnix     = 3 << 8
 	flagUTF8       = 1 << 11
 	dosEpoch       = 1<<5 | 1 // 1 January 1980, for unknown times
-	extraTime      = 0x5455   // in seconds since 1970, as in Info-ZIP
+	extraTime      = 0x5455   // ID of Info-ZIP's field for times in seconds since 1970
 	timeExtraSize  = 4 + 1 + 4
 	regularFile    = 0o100644 << 16
 	extraZip64     = 1
@@ -37,9 +37,9 @@ type zipEntry struct {
 	name   string
 	size   int64
 	crc    uint32
-	offset int64 // of its local header
+	offset int64 // offset of its local header
 
-	changed int64 // in seconds since 1970
+	changed int64 // modification time, in seconds since 1970
 }
 
 // minTime and maxTime limit the times that a record can hold.
@@ -170,7 +170,7 @@ func appendCommon(b []byte, e *zipEntry, extra uint16) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint16(b, e.version())
 	b = le.AppendUint16(b, flagUTF8)
-	b = le.AppendUint16(b, 0) // stored
+	b = le.AppendUint16(b, 0) // method: stored
 	date, clock := e.dosTime()
 	b = le.AppendUint16(b, clock)
 	b = le.AppendUint16(b, date)
@@ -184,7 +184,7 @@ func appendCommon(b []byte, e *zipEntry, extra uint16) []byte {
 // zipEnd describes the central directory at the end of an archive.
 type zipEnd struct {
 	entries int64
-	start   int64 // of the central directory
+	start   int64 // offset of the central directory
 	size    int64
 }
 

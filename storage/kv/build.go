@@ -17,7 +17,7 @@ const (
 )
 
 // prepareDerived builds the missing derived buckets. It drops those that are no longer in
-// the schema: an older version that uses them would consider them complete.
+// the schema, because an older version that uses them would consider them complete.
 func prepareDerived(db *bolt.DB, s *Schema, announce func(string)) error {
 	stale, missing, err := compareDerived(db, s)
 	if err != nil {

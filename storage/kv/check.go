@@ -26,7 +26,7 @@ func (db *DB) Check(ctx context.Context) error {
 	return found.Err()
 }
 
-// checkPages holds the write lock: bbolt's free list cannot be read while a writer
+// checkPages holds the write lock because bbolt's free list cannot be read while a writer
 // changes it.
 func (db *DB) checkPages(ctx context.Context, found *ProblemList) error {
 	if err := db.ready(ctx); err != nil {
@@ -42,7 +42,7 @@ func (db *DB) checkPages(ctx context.Context, found *ProblemList) error {
 	return b.Rollback()
 }
 
-// checkRecords checks everything above the level of pages.
+// checkRecords checks everything above the page level.
 func checkRecords(ctx context.Context, t *Tx, highWaterMark sortid.ID, found *ProblemList) error {
 	for _, table := range t.schema.Tables {
 		if err := table.checkRecords(ctx, t, found); err != nil {

@@ -11,12 +11,13 @@ import (
 )
 
 // Checksums stores the CRC-32C of each stored record, by ID. It detects damage that no
-// index shows: a flipped bit within a value, and a record lost with all its entries.
+// index reveals: a flipped bit within a value, or the loss of a record together with all
+// its index entries.
 //
-// Unlike an index it cannot be rebuilt by a repair.
+// Unlike an index, it cannot be rebuilt by a repair.
 type Checksums[T any] struct {
 	Bucket string
-	Parts  []string // buckets of the parts of a record, the table's first
+	Parts  []string // buckets that hold the parts of a record, starting with the table's own
 }
 
 // Name returns the name of the bucket.

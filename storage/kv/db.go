@@ -112,8 +112,8 @@ func (db *DB) Close() error {
 // Path returns the path of the file.
 func (db *DB) Path() string { return db.file.Path() }
 
-// CheckLocation fails the database if its file is no longer at its path. Every commit does
-// the same; call it for databases without writers.
+// CheckLocation fails the database if its file is no longer at its path. Every commit
+// makes the same check, so calling it matters only while nothing is written.
 func (db *DB) CheckLocation() error {
 	if err := db.place.Check(); err != nil {
 		return db.health.fail(err)

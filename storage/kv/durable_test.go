@@ -74,7 +74,7 @@ func failCommit(db *DB, c *commit) {
 	close(c.done)
 }
 
-// The closure's error, too, could be based on the lost commit.
+// Even the closure's error could depend on the lost commit.
 func TestFailedViewHidesItsRefusal(t *testing.T) {
 	db := openAt(t, newPath(t), Options{Fatal: func(error) {}})
 	put(t, db, 1)

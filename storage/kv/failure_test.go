@@ -16,7 +16,7 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// fill puts values of 256 KiB until the database is full, and returns their number.
+// fill puts values of 256 KiB until the database is full, and returns how many it put.
 func fill(t *testing.T, db *DB) int {
 	t.Helper()
 	for n := range 1000 {
@@ -34,7 +34,7 @@ func fill(t *testing.T, db *DB) int {
 	return 0
 }
 
-// refusesAndServes expects that a full database rejects commits but can be read, and
+// refusesAndServes checks that a full database rejects commits but can be read, and
 // accepts commits again once there is space.
 func refusesAndServes(t *testing.T, db *DB, makeSpace func()) {
 	t.Helper()
@@ -86,8 +86,8 @@ func TestFullDiskRefusesCleanly(t *testing.T) {
 	})
 }
 
-// openFailing opens a database of n things that is expected to fail, and counts
-// calls of Fatal.
+// openFailing opens a database of n things that the test will make fail, and counts calls
+// of Fatal.
 func openFailing(t *testing.T, n int) (*DB, *atomic.Int32) {
 	t.Helper()
 	var calls atomic.Int32
@@ -118,7 +118,7 @@ func failSyncs(t *testing.T, db *DB) {
 	}
 }
 
-// expectFailed expects that a failed database rejects every call, and that Fatal was
+// expectFailed checks that a failed database rejects every call, and that Fatal was
 // called once.
 func expectFailed(t *testing.T, db *DB, calls *atomic.Int32) {
 	t.Helper()

@@ -16,10 +16,11 @@ type Problem struct {
 // maxProblems limits the list: a damaged index alone can cause one problem per record.
 const maxProblems = 200
 
-// ProblemList collects the problems of a check; it keeps the text of the first ones only.
+// ProblemList collects the problems of a check. It counts all of them but keeps only the
+// first maxProblems.
 type ProblemList struct {
-	Count     int // all problems
-	Derivable int // number that Repair fixes
+	Count     int // number of problems
+	Derivable int // number of problems that Repair fixes
 	Problems  []Problem
 }
 

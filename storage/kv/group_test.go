@@ -100,14 +100,14 @@ func TestFailedCallsUndoNothingOfOthers(t *testing.T) {
 				}
 			}()
 			err := db.Update(context.Background(), func(tx *Tx) error {
-				if n%5 == 1 { // before any change
+				if n%5 == 1 { // fails before any change
 					return fmt.Errorf("caller %d: %w", n, errMine)
 				}
 				if err := putThing(tx, n); err != nil {
 					return err
 				}
 				switch n % 5 {
-				case 2: // after a change
+				case 2: // fails after a change
 					return fmt.Errorf("caller %d: %w", n, errMine)
 				case 3:
 					panic("the caller's bug")
@@ -128,8 +128,8 @@ func TestFailedCallsUndoNothingOfOthers(t *testing.T) {
 	}
 }
 
-// Time in the bubble advances only by timers, so a test that took no time waited for
-// none.
+// Time in a synctest bubble advances only when a timer fires, so if no time has passed,
+// the writer did not wait.
 func TestWriterWaitsForExpectedCallers(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -144,7 +144,7 @@ func TestWriterWaitsForExpectedCallers(t *testing.T) {
 				putTogether(t, db, 20)
 				time.Sleep(tt.pause)
 				start := time.Now()
-				put(t, db, 100) // the other callers do not return
+				put(t, db, 100) // the other callers make no further calls
 				must.Equal(t, "the writer waited", time.Since(start), tt.want)
 				for n := range 10 {
 					put(t, db, 101+n)
@@ -246,8 +246,8 @@ func TestCloseFinishesTheQueue(t *testing.T) {
 	check(t, db)
 }
 
-// TestCallersInTheQueueHoldNoSlot assigns a caller the slot that another one is expected
-// to get while the first waits for its commit.
+// TestCallersInTheQueueHoldNoSlot checks that another caller can acquire the only slot
+// while the first one waits for its commit.
 func TestCallersInTheQueueHoldNoSlot(t *testing.T) {
 	db := openNew(t)
 	g := &limit.Slots{All: 1}
@@ -295,8 +295,8 @@ func TestCommitsAreToldAndMadeForChangesAlone(t *testing.T) {
 	before := commits(t, db)
 	put(t, db, 1)
 	update(t, db, nothing)
-	put(t, db, 1)          // unchanged
-	putTogether(t, db, 50) // all but one are new
+	put(t, db, 1)          // changes nothing
+	putTogether(t, db, 50) // all but one of the things are new
 	if got := commits(t, db) - before; got != 2 || len(told) != 2 || told[0].Calls != 1 || told[1].Calls < 49 {
 		t.Errorf("%d commits, events %+v; want one with one call and one with the others", got, told)
 	}

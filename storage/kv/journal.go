@@ -23,7 +23,7 @@ type Note struct {
 	Owner string
 	Value []byte
 	// Replaces, if not empty, removes an earlier note of this transaction with the same
-	// Replaces.
+	// value of Replaces.
 	Replaces string
 	// Attached is passed to the subscribers of OnNoted.
 	Attached any
@@ -131,7 +131,7 @@ func (t *Tx) writeNotes() ([]events.Entry, error) {
 }
 
 // lastEntry returns the newest entry of an owner, or one with number 0 if there is none.
-// The transaction must not have dropped entries before: see ReverseWalk.
+// The transaction must not have dropped entries before; Back explains why.
 func (t *Tx) lastEntry(owner string) (e journalEntry, err error) {
 	prefix := Key{}.Text(owner)
 	c := t.Bucket(t.schema.Journal.Bucket).Cursor()

@@ -34,7 +34,7 @@ func openJournal(t *testing.T, path string) *DB {
 	return db
 }
 
-// note puts a thing and adds texts to the journal of an owner.
+// note adds notes to the journal of an owner. Each transaction also puts a thing.
 func note(t *testing.T, db *DB, owner string, texts ...string) {
 	t.Helper()
 	for i, text := range texts {
@@ -45,7 +45,7 @@ func note(t *testing.T, db *DB, owner string, texts ...string) {
 	}
 }
 
-// noted returns the texts after a position, or "unknown" if they are not known.
+// noted returns the notes after a position, or "unknown" if they have been dropped.
 func noted(t *testing.T, db *DB, owner string, after events.ID) (texts []string, last events.ID) {
 	t.Helper()
 	view(t, db, func(tx *Tx) error {
@@ -133,10 +133,10 @@ func TestPositionsOfAnotherJournalAreUnknown(t *testing.T) {
 	must.Write(t, restored, must.Read(t, copied))
 	other := openJournal(t, restored)
 	wantNoted(t, other, "a", one)
-	wantNoted(t, other, "a", two, "unknown") // position is ahead of the journal
+	wantNoted(t, other, "a", two, "unknown") // the position is ahead of the journal
 	note(t, other, "a", "deux", "trois")
 	wantNoted(t, other, "a", one, "deux", "trois")
-	wantNoted(t, other, "a", two, "unknown") // a different entry 2
+	wantNoted(t, other, "a", two, "unknown") // the journal has a different entry 2
 }
 
 func TestNotesAreDeliveredInOrderAfterCommit(t *testing.T) {

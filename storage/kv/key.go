@@ -16,20 +16,20 @@ import (
 // Key is a key of a bucket, built part by part. Parts are self-delimiting, so they cannot
 // run into each other, and keys sort like the tuples of their parts:
 //
-//	text      2 bytes of length, then its bytes: shorter texts first
+//	text      2 bytes of length, then its bytes: shorter strings first
 //	priority  8 bytes: higher priorities first
 //	time      8 bytes of milliseconds: earlier times first
 //	id        16 bytes: older IDs first
 //	letter    1 byte
 //
-// Package app limits texts to a few hundred bytes; bbolt rejects a key with a text too
-// long for the 2 bytes.
+// Package app limits strings to a few hundred bytes. bbolt rejects a key with a string
+// whose length does not fit in 2 bytes.
 type Key []byte
 
 // ErrKey means that a key or value of an index does not have the index's format.
 var ErrKey = errors.New("malformed index entry")
 
-// Text appends a text.
+// Text appends a string.
 func (k Key) Text(s string) Key {
 	k = binary.BigEndian.AppendUint16(k, uint16(len(s)))
 	return append(k, s...)
@@ -77,7 +77,7 @@ func (k Key) End() Key {
 	return end
 }
 
-// CutText decodes the text at the start of k and returns it with the rest.
+// CutText decodes the string at the start of k and returns it with the rest.
 func (k Key) CutText() (string, Key, error) {
 	if len(k) < 2 {
 		return "", nil, ErrKey

@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// parts are the parts of a key.
+// parts holds the parts of a key.
 type parts struct {
 	first, second string
 	priority      int
@@ -52,7 +52,7 @@ func FuzzKey(f *testing.F) {
 		if got, err := cutParts(a.key()); err != nil || got != a {
 			t.Errorf("key of %+v reads as %+v, %v", a, got, err)
 		}
-		// The listing of a text contains only keys with that text.
+		// The prefix of a string matches only keys with that string.
 		prefix := Key{}.Text(a1)
 		must.Equal(t, fmt.Sprintf("key of %+v lies in the listing of %q", b, a1), bytes.HasPrefix(b.key(), prefix), a1 == b1)
 		if end := a.key()[:len(a.key())-sortid.Size].End(); bytes.Compare(a.key(), end) >= 0 {

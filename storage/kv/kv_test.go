@@ -16,7 +16,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// thing is the record of the databases in these tests.
+// thing is the record type of the databases in these tests.
 type thing struct{ Kind, Name string }
 
 const (
@@ -73,7 +73,7 @@ func schemaWith(steps ...Migration) *Schema {
 	}
 }
 
-// testID returns ID n; IDs ascend with n.
+// testID returns the n-th ID. IDs ascend with n.
 func testID(n int) (id sortid.ID) {
 	binary.BigEndian.PutUint64(id[8:], uint64(n))
 	return id

@@ -90,7 +90,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	if _, err := Open(path, schemaWith(first, second), Options{}); !errors.Is(err, errMine) {
 		t.Fatalf("error %v, want the step's", err)
 	}
-	db := openAt(t, path, Options{}, first) // the step that succeeded
+	db := openAt(t, path, Options{}, first) // with only the step that succeeded
 	must.Equal(t, "rocks", countKind(t, db, "rock"), 3)
 	check(t, db)
 }

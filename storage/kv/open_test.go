@@ -23,7 +23,7 @@ func TestDatabaseIsPrivateToItsUser(t *testing.T) {
 	must.Equal(t, "mode", info.Mode().Perm(), 0o600)
 }
 
-// calls lists the operations on the file of a database.
+// calls returns the operations on a database file, by name.
 func calls(ctx context.Context) map[string]func(path string) error {
 	return map[string]func(path string) error{
 		"open": func(path string) error {
@@ -150,7 +150,7 @@ func TestDatabaseOfAnotherProgramIsRefused(t *testing.T) {
 	refused(t, path, "belongs to another program")
 }
 
-// refused expects that a database can be neither opened nor changed.
+// refused checks that a database can be neither opened nor changed.
 func refused(t *testing.T, path, message string) {
 	t.Helper()
 	before, _ := os.ReadFile(path)

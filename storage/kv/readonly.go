@@ -84,7 +84,7 @@ func (r *ReadOnly) Info() (info Info, err error) {
 // Report is the result of a check.
 type Report struct {
 	ProblemList
-	Entries map[string]int // entries in each bucket that is not derived
+	Entries map[string]int // number of entries in each bucket that is not derived
 
 	// Readable reports whether the records can be read, that is, whether pages and
 	// buckets are intact.

@@ -12,9 +12,9 @@ import (
 )
 
 // Repair rebuilds the derived data of the database at path: indexes, sums, the high-water
-// mark, and whatever the schema repairs. It changes nothing else in records and rejects
-// damaged pages. It keeps a copy of the original database and returns a check of the
-// repaired one.
+// mark, and anything that the schema can repair. It changes nothing else in records and
+// rejects damaged pages. It keeps a copy of the original database and returns a check of
+// the repaired one.
 func Repair(ctx context.Context, path string, s *Schema, o Options) (report *Report, err error) {
 	file, err := openClosed(path, s, o)
 	if err != nil {

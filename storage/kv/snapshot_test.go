@@ -18,7 +18,8 @@ func TestSnapshotIsOneStateWhileOthersWrite(t *testing.T) {
 	for w := range 4 {
 		writers.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				// Always two things at once, so that no state has just one of them.
+				// Each update puts two things, so a consistent state never has only one
+				// of them.
 				_ = db.Update(ctx, func(tx *Tx) error {
 					return errors.Join(putThing(tx, w*100_000+2*n), putThing(tx, w*100_000+2*n+1))
 				})

@@ -16,13 +16,13 @@ type Table[T any] struct {
 	Read    func(tx *Tx, id sortid.ID) (*T, error)
 	Derived []Derived[T]
 
-	// Parts lists further buckets with parts of the records. Decode decodes what Read
-	// reads, given the values from all the buckets, nil for a missing part. A table with
-	// few records needs neither.
+	// Parts lists further buckets with parts of the records. Decode returns the record
+	// that Read would return, given its values from all the buckets; a missing part is
+	// nil. A table with few records needs neither.
 	Parts  []string
 	Decode func(id sortid.ID, parts [][]byte) (*T, error)
 
-	// CheckRecords, if not nil, checks invariants between the records, in the way of
+	// CheckRecords, if not nil, checks invariants between the records. It is called like
 	// Derived.Check.
 	CheckRecords func(found *ProblemList) (record func(id sortid.ID, v *T), end func())
 }
@@ -140,8 +140,8 @@ func (table *Table[T]) repairedBuckets() (all []repairer) {
 	return all
 }
 
-// build adds up to records records to a derived bucket, starting at from. It returns the
-// key at which to continue, or nil at the end.
+// build adds the entries of a limited number of records to a derived bucket, starting at
+// from. It returns the key at which to continue, or nil at the end.
 func (table *Table[T]) build(t *Tx, name string, from []byte, records int) ([]byte, error) {
 	var derived Derived[T]
 	for _, d := range table.Derived {
@@ -198,8 +198,8 @@ func (table *Table[T]) checkRecords(ctx context.Context, t *Tx, found *ProblemLi
 	return table.checkIndexes(ctx, t, sums, found)
 }
 
-// checkIndexes reports the differences of the indexes that do not agree with the records,
-// by looking up each entry.
+// checkIndexes looks up every entry of the indexes that do not agree with the records,
+// and reports the differences.
 func (table *Table[T]) checkIndexes(ctx context.Context, t *Tx, sums map[string]*indexSum[T], found *ProblemList) error {
 	c := checking[T]{}
 	for _, d := range table.Derived {

@@ -45,7 +45,8 @@ func (t *Tx) Bucket(name string) *bolt.Bucket {
 	return b
 }
 
-// Has reports whether a bucket exists. A file not prepared by Open can lack some.
+// Has reports whether a bucket exists. Buckets can be missing from a file that Open has
+// not prepared.
 func (t *Tx) Has(name string) bool { return t.bolt.Bucket([]byte(name)) != nil }
 
 // Put stores a value. The caller must not modify it before the commit.

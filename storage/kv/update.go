@@ -40,7 +40,7 @@ type call struct {
 	err        error
 	panicked   *panicked
 	rolledBack bool // it failed after changes, which were rolled back
-	suspect    bool // may have failed because of another rolled-back change
+	suspect    bool // might have failed because of another call's change that was rolled back
 }
 
 const (

@@ -41,7 +41,7 @@ func (w *Walk) Next() {
 // another bucket, which is cheaper than looking up each key.
 type Lockstep struct{ *Walk }
 
-// Lockstep returns a Lockstep of a bucket.
+// Beside returns a Lockstep of a bucket.
 func (t *Tx) Beside(bucket string) *Lockstep {
 	w := t.Walk(bucket)
 	w.Seek(nil)
@@ -89,7 +89,7 @@ type ReverseWalk struct {
 	left   []Key
 }
 
-// ReverseWalk returns the position of the last key that begins with prefix and is below bound.
+// Back returns the position of the last key that begins with prefix and is below bound.
 // In a writable transaction it first collects all these keys: on leaf pages emptied by
 // the same transaction, bbolt's Prev ends too early and its Last might never return.
 func (t *Tx) Back(bucket string, prefix, bound []byte) *ReverseWalk {

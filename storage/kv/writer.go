@@ -146,7 +146,7 @@ func (w *writer) runGroup(group []*call) (expected int) {
 	abandon(suspects) // default result: a closure could end the goroutine
 	for _, c := range suspects {
 		c.rolledBack, c.suspect = false, false
-		w.execute([]*call{c}) // alone
+		w.execute([]*call{c}) // in a separate transaction
 	}
 	return expected
 }
@@ -234,7 +234,7 @@ func (c *call) run(t *Tx) (damage error) {
 // Commit describes one commit.
 type Commit struct {
 	Calls int           // number of Update calls that share the commit
-	Took  time.Duration // until it was durable or failed
+	Took  time.Duration // time until it was durable or failed
 	Err   error
 }
 

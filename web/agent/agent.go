@@ -1,7 +1,7 @@
 // Package agent lets language models use a service through the Model Context Protocol,
 // with tools to find algorithms, submit jobs, follow them and read results. It is an
 // ordinary client of the API and has no rules of its own. The contents of results and
-// logs are marked as data. Large contents are reduced, never returned whole.
+// logs are marked as data. Large contents are shortened, never returned in full.
 package agent
 
 import (

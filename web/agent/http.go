@@ -12,15 +12,15 @@ import (
 )
 
 // Handler serves MCP over HTTP. It handles each request with the request's own key, by
-// sending requests to api in the same process. It rejects a request without a valid key
-// with the response of api.
+// sending requests to api in the same process. If the key is missing or invalid, the
+// client gets api's error response.
 func Handler(api http.Handler, version string) http.Handler {
 	var known described
 	serve := func(r *http.Request) *mcp.Server {
 		caller := edge.InProcessClient(api, r)
 		spec, err := known.schemas(r.Context(), caller)
 		if err != nil {
-			return nil // answered with 400; the key has already been checked
+			return nil // nil means status 400; the key has already been checked
 		}
 		return serverOf(caller, version, spec)
 	}

@@ -2,7 +2,7 @@
 // command-line clients written for that service work unchanged when they are pointed
 // here. It has no rules of its own: it translates each request to requests to the API in
 // the same process, with the caller's key, and translates the responses back.
-// web/docs/compat.md describes what clients need.
+// web/docs/compat.md describes how to configure clients.
 package compat
 
 import (
@@ -50,7 +50,8 @@ type mount struct {
 // maxReading limits the memory for bodies that the API has not yet received.
 const maxReading = 4
 
-// Handler returns a handler that translates to the API and its signed links.
+// Handler returns a handler that translates requests into requests to api, which must
+// also serve the API's signed links.
 func Handler(api http.Handler, o Options) http.Handler {
 	m := &mount{api: api, options: o, logs: newLogLinks(time.Now), reading: make(chan struct{}, maxReading)}
 	if o.OnRevoke != nil {
@@ -103,8 +104,8 @@ type call struct {
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-// keyed returns a handler that sends the result of handle. It encodes a string as JSON,
-// unless the string is of type text.
+// keyed returns a handler that sends the result of handle. A string is encoded as JSON,
+// unless it is of type text.
 func (m *mount) keyed(handle func(*call) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{m, w, r, edge.InProcessClient(m.api, r)}

@@ -10,7 +10,7 @@ import (
 	"molrun/app/client"
 )
 
-// words maps job states to the words that this mount's clients compare.
+// words maps job states to the words that this mount's clients expect.
 var words = map[string]string{"QUEUED": "In Queue", "RUNNING": "Running", "COMPLETED": "Complete", "FAILED": "Stopped"}
 
 // The maximum page size, and the maximum number of names in a search.
@@ -22,11 +22,12 @@ const (
 // page is the maximum page size of the API.
 const page = 100
 
-// record is a job in the format of this mount's clients, most members under two names.
+// record is a job in the format of this mount's clients. Most members appear under two
+// names.
 type record map[string]any
 
-// recordOf translates a job. inBatches says that jobs of batches are included, with the
-// batch's name.
+// recordOf translates a job. inBatches says whether the record of a job in a batch names
+// the batch.
 func recordOf(j *client.Job, inBatches bool) record {
 	settings := string(j.Settings)
 	typ := j.Type
@@ -134,8 +135,9 @@ func (c *call) listJobs(ask url.Values, limit int) (any, error) {
 	}
 }
 
-// jobAsList returns a job as a list, by index and at the top level. An unknown job gives
-// an empty list.
+// jobAsList returns a job in every form that clients expect: as the only element of a
+// list, as the member "0", and as top-level members. For an unknown job, the list is
+// empty.
 func (c *call) jobAsList(name string) (any, error) {
 	j, err := c.api.Job(c.ctx(), name)
 	if isMissing(err) {

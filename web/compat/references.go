@@ -25,7 +25,7 @@ type files struct {
 	known  bool
 	isJob  map[string]bool            // by first path segment
 	folder map[string]map[string]bool // file names by folder
-	asked  map[string]string          // reference to the name in the request
+	asked  map[string]string          // reference to the original name in the request
 }
 
 func (c *call) filesOf(body map[string]any) *files {
@@ -153,7 +153,7 @@ func (f *files) names(folder string) (map[string]bool, error) {
 
 func isInvalid(err error) bool { return statusOf(err) == http.StatusUnprocessableEntity }
 
-// uploadText uploads a text, unless it is already uploaded, and returns a reference by
+// uploadText uploads content, unless it is already uploaded, and returns a reference by
 // digest.
 func (f *files) uploadText(content, name string) (string, error) {
 	sum := sha256.Sum256([]byte(content))

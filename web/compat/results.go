@@ -22,8 +22,8 @@ const (
 	logName = "log.txt"
 )
 
-// result handles POST result with just the link. For a failed job, the link leads to the
-// log.
+// result handles POST result. The response is just the link; for a failed job, it leads
+// to the log.
 func (c *call) result() (any, error) {
 	body, err := c.body()
 	if err != nil {
@@ -124,7 +124,7 @@ func newLogLinks(now func() time.Time) *logLinks {
 }
 
 // addLink returns the token of a new link. If there are too many links, it removes
-// expired ones, or otherwise arbitrary ones.
+// expired links first, and then arbitrary ones.
 func (l *logLinks) addLink(key string, job *client.Job) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -30,7 +30,7 @@ type Limits struct {
 // bounded tracks a request's use of its limits.
 type bounded struct {
 	*Limits
-	holder string // charged for taken
+	holder string // charged for the bytes in taken
 	taken  int64  // bytes taken from the budget
 
 	received bool // body and err are set
@@ -48,8 +48,8 @@ func (r *Reader) limits() *bounded { return limitsOf(r.c) }
 // defer release, which checks the request's final error.
 func (l *Limits) Apply(c *gin.Context) (release func(*error)) {
 	if c.Request.ContentLength != 0 {
-		// The deadline applies only until the body is read: a later one would cancel the
-		// request's context.
+		// The deadline applies only until the body is read, because it would cancel the
+		// request's context if it expired later.
 		setReadDeadline(c.Writer, time.Now().Add(l.Arrive))
 	}
 	b := &bounded{Limits: l}
@@ -197,8 +197,7 @@ const jsonType = "application/json"
 
 var tableTypes = []string{"text/csv", "text/tab-separated-values"}
 
-// charsets are the declared encodings that tables can have. The actual encoding is
-// detected.
+// charsets lists the encodings that a table can declare. The actual encoding is detected.
 var charsets = []string{"us-ascii", "utf-16", "utf-16le", "utf-16be", "windows-1252", "cp1252", "iso-8859-1", "latin1"}
 
 // mediaType returns the declared type of a body, or "" if its encoding is not supported.

@@ -22,8 +22,8 @@ import (
 
 // Request decodes a request with read, which reads every part that the route supports.
 // Any other part is an error. Request returns an Invalid error with all field errors, or
-// an error that says why the body could not be read. It returns the decoded request in
-// either case.
+// an error that says why the body could not be read. It returns the decoded request even
+// with an error.
 func Request[T any](c *gin.Context, read func(*Reader) T) (T, error) {
 	r, decoded := readAll(c, read)
 	return decoded, r.firstError()
@@ -81,7 +81,7 @@ type Reader struct {
 	known    []string  // query parameters that the handler supports
 	repeated []string  // the subset of known that can be repeated
 	body     *Object   // nil until requested
-	objects  []*Object // all objects in the body, including itself
+	objects  []*Object // all objects in the body, including the body itself
 	faults   []fault.Field
 	err      error // why the body could not be read; overrides the faults
 }

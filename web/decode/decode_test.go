@@ -18,7 +18,7 @@ import (
 	"molrun/web/respond"
 )
 
-// everything is a request with one part of every kind.
+// everything is a decoded request with a value of every kind.
 type everything struct {
 	limit, count int64
 	wait         time.Duration
@@ -111,8 +111,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkRefusal requires err to be either a 422 that the client can fix or a too-large
-// body.
+// checkRefusal requires err to be either an error that becomes a 422 with field errors,
+// or BodyTooLarge.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	if fault.CodeOf(err) == fault.BodyTooLarge {

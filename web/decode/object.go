@@ -57,7 +57,7 @@ func (r *Reader) Object(n Need) *Object {
 	return r.body
 }
 
-// NoBody requires an empty body: none, {} or null.
+// NoBody requires that the body is empty, {} or null.
 func (r *Reader) NoBody() { r.Object(Optional) }
 
 // Value returns the JSON of the whole body, or nil if it could not be read.

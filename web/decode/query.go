@@ -100,7 +100,8 @@ func (r *Reader) Time(name string) time.Time {
 	return time.Time{}
 }
 
-// firstYear keeps times within the range of every index.
+// firstYear is the earliest year of a time. It keeps times within the range of every
+// index.
 const firstYear = 1970
 
 // Digest returns a SHA-256 digest in lowercase hex.

@@ -44,10 +44,10 @@ func (s *spool) next() []byte {
 	return chunk
 }
 
-// chunk returns a buffer for the i-th part of a body.
+// chunk returns a buffer for the i-th chunk of a body.
 func (s *spool) chunk(i int) []byte {
 	if i == 0 && s.length >= 0 && s.length < smallestChunk {
-		return make([]byte, s.length+1) // one extra byte, to reach the end
+		return make([]byte, s.length+1) // one extra byte, to detect the end
 	}
 	if length := smallestChunk << min(max(i-1, 0), 8); length < largestChunk {
 		return make([]byte, length)

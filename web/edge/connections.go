@@ -18,7 +18,7 @@ import (
 
 // LimitConnections returns listener with the limits of b, for use by server. Input that
 // is not an HTTP request gets an error response in the format of the API. POST requests
-// wait for a slot of compute before they are parsed; nil means no limit.
+// wait for a slot of compute before they are parsed; a nil compute means no limit.
 func LimitConnections(server *http.Server, listener net.Listener, b Bounds, compute *limit.Slots) net.Listener {
 	l := &limitedListener{
 		Listener: listener,
@@ -47,17 +47,18 @@ type Bounds struct {
 	Trusted     []netip.Prefix
 }
 
-// MaxAnonymous is how many connections without a complete request one network can have, and
-// how many requests without a key: a quarter of all connections, but enough for a browser
-// or two.
+// MaxAnonymous returns the maximum number of connections without a complete request from
+// one network, which is also the maximum number of its requests without a key. It is a
+// quarter of all connections, but enough for a browser or two.
 func (b Bounds) MaxAnonymous() int { return max(min(8, b.Connections), b.Connections/4) }
 
-// Parked is how many connections can wait for others of their network.
+// Parked returns how many connections can wait for other connections of their network.
 func (b Bounds) Parked() int64 { return max(16, int64(b.Connections)) }
 
 var errCrowded = errors.New("too many connections without a request")
 
-// silentTime is the default time that a connection waits for others of its network.
+// silentTime is the default time that a connection waits for other connections of its
+// network.
 const silentTime = 10 * time.Second
 
 // limitedListener tracks which connections are idle, as the server reports.
@@ -65,7 +66,7 @@ type limitedListener struct {
 	net.Listener
 	compute  *limit.Slots
 	bounds   Bounds
-	time     time.Duration // how long a connection can wait for others of its network
+	time     time.Duration // how long a connection waits for others of its network
 	accepted chan acceptance
 	slots    chan struct{} // one taken per connection
 	silent   limit.Slots   // one per connection without a complete request, by network
@@ -75,7 +76,7 @@ type limitedListener struct {
 	once     sync.Once
 
 	mu      sync.Mutex
-	waiting bool                       // a connection is waiting for a slot
+	waiting bool                       // connections waiting for a slot of silent
 	order   list.List                  // idle connections, longest idle first
 	idle    map[net.Conn]*list.Element // elements of order
 
@@ -117,8 +118,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// receive accepts connections until the listener is closed. Connections of a network that
-// has too many do not block those of others.
+// receive accepts connections until the listener is closed. A network with too many
+// connections does not block other networks.
 func (l *limitedListener) receive() {
 	for {
 		c, err := l.Listener.Accept()
@@ -186,7 +187,7 @@ func (l *limitedListener) handOver(a acceptance) {
 	}
 }
 
-// network identifies where a connection comes from. It returns "" for a trusted proxy.
+// network returns the network that a connection comes from, or "" for a trusted proxy.
 func (l *limitedListener) network(c net.Conn) string {
 	from, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil || contains(l.bounds.Trusted, from.Addr().Unmap()) {
@@ -250,7 +251,8 @@ func (l *limitedListener) follow(c net.Conn, state http.ConnState) {
 }
 
 // collectEvery is the number of taken-over connections after which a garbage collection
-// is worthwhile; their buffers take 1 MiB. Clients that then only listen cause none.
+// is worthwhile: their buffers take 1 MiB. Clients that then only listen would otherwise
+// cause none.
 const collectEvery = 128
 
 func (l *limitedListener) collect() {

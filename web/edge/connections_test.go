@@ -45,7 +45,7 @@ func newBounded(t *testing.T, most int) *bounded {
 		}
 		fmt.Fprint(w, "ok")
 	}))
-	server.ReadHeaderTimeout = time.Hour // slowness must not free any connection
+	server.ReadHeaderTimeout = time.Hour // no connection must be closed by a timeout
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	must.OK(t, err)
 	listener := edge.LimitConnections(server, inner, edge.Bounds{Connections: most}, nil)
@@ -143,8 +143,8 @@ func TestNewConnectionsWaitForBusyOnes(t *testing.T) {
 	}
 }
 
-// TestOneAddressLeavesConnectionsToOthers opens more connections with half a request than
-// allowed, and then more than can wait.
+// TestOneAddressLeavesConnectionsToOthers opens more connections with incomplete requests
+// than one address can have, and more than can wait.
 func TestOneAddressLeavesConnectionsToOthers(t *testing.T) {
 	b := newBounded(t, 40) // one address can have 10 without a complete request
 	from := func(address string) *caller {
@@ -189,5 +189,5 @@ func TestListenerClosesWhileAClientWaits(t *testing.T) {
 	must.OK(t, held.send("/held"))
 	waiting := b.dial()
 	must.OK(t, waiting.send("/"))
-	close(b.held) // the cleanup stops the server whichever client it accepted
+	close(b.held) // lets the cleanup stop the server, whichever client it accepted
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What a web page can send and read. The page itself sends the key in x-api-key; the
-// browser adds no credentials, so none are allowed.
+// What web pages of allowed origins can send and read. A page sends the key in x-api-key
+// itself, so credentials added by the browser are not allowed.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	corsHeaders = "X-Api-Key, Content-Type, Range, If-Range, If-None-Match, Last-Event-ID, " +

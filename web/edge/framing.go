@@ -36,14 +36,15 @@ type recentBytes struct {
 	lost    bool // the headers began before the kept bytes
 }
 
-// add adds bytes that were read before or while a request is handled.
+// add records bytes read from the connection. handling says whether a request is being
+// handled.
 func (b *recentBytes) add(p []byte, handling bool) {
 	if len(p) == 0 {
 		return
 	}
 	if b.between && !handling {
-		// net/http reads because it does not have complete headers yet. Any part of them
-		// that it has contains no empty line.
+		// net/http is reading because the headers are still incomplete, so the part of
+		// them read so far contains no empty line.
 		b.kept = append(b.kept[:0], b.kept[afterEmptyLine(b.kept):]...)
 		b.between, b.lost = false, false
 	}
@@ -69,8 +70,8 @@ func afterEmptyLine(p []byte) int {
 	return end
 }
 
-// mentions reports whether a line begins with the header name, given in lowercase. It
-// returns true if that is unknown.
+// mentions reports whether a line begins with the header name, given in lowercase. If it
+// can't tell, it returns true.
 func (b *recentBytes) mentions(header string) bool {
 	return b.lost || bytes.Contains(bytes.ToLower(b.kept), []byte("\n"+header))
 }

@@ -84,7 +84,7 @@ func TestAmbiguousLengthClosesConnection(t *testing.T) {
 		must.OK(t, c.answer())
 		must.Equal(t, "after the one that came in two parts", c.exchange(t, false, "Transfer"+strings.Replace(rest, "\r\n", "\r\nX: HTTP/1.1\r\n", 1), plain), 1)
 	}
-	// Different requests on a connection can have one of the two each.
+	// Requests on a connection can alternate between the two headers.
 	must.Equal(t, "answers to 5 requests with one length each", newBounded(t, 4).dial().exchange(t, false, counted, chunked, counted, big, plain), 5)
 }
 

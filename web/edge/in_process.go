@@ -37,7 +37,7 @@ func RefuseCaller(api http.Handler, w http.ResponseWriter, r *http.Request) bool
 func InProcessClient(api http.Handler, r *http.Request) *client.Client {
 	transport := inProcessTripper(func(out *http.Request) (*http.Response, error) {
 		target := out.URL.RequestURI()
-		if i := strings.Index(target, LinkPath); i > 0 { // link with the prefix public_url
+		if i := strings.Index(target, LinkPath); i > 0 { // a link that begins with public_url
 			target = target[i:]
 		}
 		in := InProcessRequest(r, out.Method, target, out.Body).WithContext(out.Context())

@@ -32,7 +32,7 @@ func CanTakeOver(r *http.Request) bool {
 }
 
 // TakeOver turns the connection of a request into a line. The response headers must have
-// been written. The line is closed some time after stopping ends.
+// been written. The line is closed shutdownGrace after stopping ends.
 func TakeOver(stopping context.Context, w http.ResponseWriter, r *http.Request) (*Line, error) {
 	conn, plain := connOf(r)
 	if !plain {
@@ -42,7 +42,8 @@ func TakeOver(stopping context.Context, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return nil, fmt.Errorf("take over a connection: %w", err)
 	}
-	// net/http keeps pointers to both until the handler returns, but no longer uses them.
+	// Free the buffers. net/http keeps pointers to both until the handler returns, but no
+	// longer uses them.
 	*buffers.Reader, *buffers.Writer, conn.recent = bufio.Reader{}, bufio.Writer{}, recentBytes{}
 	l := &Line{conn: conn, received: make(chan struct{})}
 	l.ctx, l.hungUp = context.WithCancel(r.Context())
@@ -62,7 +63,7 @@ func (l *Line) listen() {
 	}
 }
 
-// Context is canceled when the client disconnects.
+// Context returns a context that is canceled when the client disconnects.
 func (l *Line) Context() context.Context { return l.ctx }
 
 // Write sends a chunk. It implements io.Writer.

@@ -13,7 +13,7 @@ import (
 	"molrun/web/edge"
 )
 
-// lasting is a server whose handler sends over lines. It allows one connection.
+// lasting is a server whose handler responds over lines. It allows one connection.
 type lasting struct {
 	*httptest.Server
 	ended chan error // the error that ended each line
@@ -116,7 +116,7 @@ func TestALineKeepsItsPlace(t *testing.T) {
 	l.wantEnd(t)
 }
 
-// TestALineIsCutWhenTheServerStops uses a client that does not read.
+// The client does not read, so the handler blocks in Write.
 func TestALineIsCutWhenTheServerStops(t *testing.T) {
 	t.Parallel() // takes seconds
 	stopping, stop := context.WithCancel(t.Context())

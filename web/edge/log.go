@@ -16,7 +16,7 @@ func Log(w http.ResponseWriter, r *http.Request, answer http.HandlerFunc) {
 	logRequest(r, noted.status)
 }
 
-// logRequest writes an access log entry for a request that goes no further.
+// logRequest writes an access log entry.
 func logRequest(r *http.Request, status int) {
 	zerolog.Ctx(r.Context()).Info().Str("method", respond.Clip(r.Method)).Str("path", respond.Redact(r.URL.Path)).
 		Str("remote", Remote(r)).Int("status", status).Msg("request")

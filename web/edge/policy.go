@@ -58,8 +58,8 @@ func (p Policy) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// anonymousKey is the context key of the function that stops counting a request as a
-// stranger's.
+// anonymousKey is the context key of the function that stops counting a request as
+// anonymous.
 type anonymousKey struct{}
 
 // headerSize returns the approximate size in bytes of the headers as sent.

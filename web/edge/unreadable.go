@@ -22,10 +22,10 @@ import (
 type wireConn struct {
 	*net.TCPConn             // embedded for all its optional interfaces
 	answering    atomic.Bool // a handler has been called for the current request
-	recent       recentBytes // safe because net/http reads, serves and waits in turn
+	recent       recentBytes // needs no lock: net/http reads, serves and waits in turn
 	closed       func()      // called once on close, if taken over
 	once         sync.Once
-	compute      *limit.Slots           // for requests that may compute; nil means no limit
+	compute      *limit.Slots           // for POST requests, which may compute; nil means no limit
 	silent       atomic.Pointer[func()] // releases the slot of a connection without a complete request
 	arrived      atomic.Pointer[func()] // releases the slot of a request not yet admitted
 }
@@ -89,7 +89,7 @@ func markResponseDone(c net.Conn) {
 
 // Read implements net.Conn.
 func (c *wireConn) Read(p []byte) (int, error) {
-	c.admitted() // the rest of the request can take the client long
+	c.admitted() // the client may be slow to send the rest of the request
 	n, err := c.TCPConn.Read(p)
 	answering := c.answering.Load()
 	c.recent.add(p[:n], answering)
@@ -100,8 +100,8 @@ func (c *wireConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Admitted reports that the user of a request is known. From then on, it waits among the
-// requests of that user, and no longer counts toward the limit of its address.
+// Admitted records that the user of a request is known. From then on, the request waits
+// among that user's requests and no longer counts toward the limit of its address.
 func Admitted(r *http.Request) {
 	if release, ok := r.Context().Value(anonymousKey{}).(func()); ok {
 		release()

@@ -81,7 +81,7 @@ func (n *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Alignment files of a result, by chain, and a file in archives.
+// Names of a chain's alignment files in a result, and of a file in archives.
 const (
 	wholeFile  = "alignments/%03d.a3m"
 	unirefFile = "alignments/%03d.uniref.a3m"
@@ -210,7 +210,7 @@ type renamed struct {
 
 	records int
 	inName  bool // within the query's name line
-	read    byte // the last byte, 0 at the beginning
+	read    byte // last byte read, or 0 at the beginning
 	wrote   byte
 }
 

@@ -1,8 +1,8 @@
 // Package msa serves the API of the ColabFold MSA server under /msa/, which ColabFold,
 // Boltz, Chai-1 and Protenix can use unchanged as their alignment server. It has no rules
 // of its own: a ticket is a job of type msa, named after its query, and each request
-// becomes requests to the API in the same process. web/docs/msa.md describes what clients
-// need.
+// becomes requests to the API in the same process. web/docs/msa.md describes how to
+// configure clients.
 package msa
 
 import (
@@ -33,9 +33,9 @@ type Options struct {
 	Log       zerolog.Logger
 	MaxBody   int64         // maximum size of a query in bytes
 	Arrive    time.Duration // time limit for receiving a query
-	Stall     time.Duration // how long a download may stall
+	Stall     time.Duration // how long a download can stall
 	Databases func() string // identifies the databases; different databases give different tickets
-	Cores     int           // cores per search; 0 means the maximum of the type
+	Cores     int           // cores per search; 0 means the maximum of the job type
 
 	Trusted      []netip.Prefix // proxies whose X-Forwarded-For is trusted
 	Networks     []netip.Prefix // networks whose clients need no key
@@ -100,8 +100,9 @@ func (m *mount) admit(handle func(*call) error) http.HandlerFunc {
 	}
 }
 
-// identified returns the request with its caller's identity: the key in x-api-key, or a
-// key sent as the user or password, which is all that some clients can send, or a guest.
+// identified returns the request with its caller's identity: the key in x-api-key, a key
+// sent as the user or password of basic authentication, which is all that some clients
+// support, or a guest.
 func (m *mount) identified(r *http.Request) *http.Request {
 	if r.Header.Get("x-api-key") != "" {
 		return r
@@ -126,7 +127,7 @@ func (m *mount) identified(r *http.Request) *http.Request {
 type answer struct {
 	ID     string `json:"id,omitempty"`
 	Status string `json:"status"`
-	Reason string `json:"reason,omitempty"` // for people
+	Reason string `json:"reason,omitempty"` // for humans
 }
 
 func (c *call) send(status int, a answer) error {
@@ -167,8 +168,8 @@ func refuse(status int, message string) error {
 }
 
 // fail sends an error. Clients retry after RATELIMIT and UNKNOWN, and give up after
-// MAINTENANCE. Any other error is sent as text: clients treat that as the status ERROR
-// and print it, while they would print nothing of JSON.
+// MAINTENANCE. Any other error is sent as plain text: clients treat it as the status
+// ERROR and print it, whereas they would not print JSON.
 func (c *call) fail(err error) {
 	if c.begun {
 		panic(http.ErrAbortHandler) // so the client can tell that the response is incomplete

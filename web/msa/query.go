@@ -161,7 +161,7 @@ func (q *query) readMode(mode string, pairing bool) error {
 	return nil
 }
 
-// readChains reads the sequences. It leaves checking their letters to the type.
+// readChains reads the sequences. It leaves checking their letters to the msa job type.
 func (q *query) readChains(text string) error {
 	records := fasta.Parse(plaintext.Unix([]byte(text)), maxChains)
 	if len(records) > maxChains {

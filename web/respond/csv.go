@@ -64,7 +64,7 @@ func valueText(v *strictjson.Value) string {
 	return string(v.Raw)
 }
 
-// harmless returns text that no spreadsheet evaluates.
+// harmless returns text in a form that no spreadsheet evaluates.
 func harmless(text string) string {
 	first, _ := utf8.DecodeRuneInString(text)
 	if text == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) || isNumber(text) {

@@ -51,7 +51,7 @@ var statuses = map[fault.Code]int{
 	fault.StorageFull:          http.StatusInsufficientStorage,
 }
 
-// retryAfter is the number of seconds after which a retry makes sense.
+// retryAfter maps error codes to the number of seconds after which a retry makes sense.
 var retryAfter = map[fault.Code]string{
 	fault.RateLimited: "1",
 	fault.Unavailable: "5",
@@ -98,7 +98,7 @@ func Error(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", `ApiKey header="x-api-key"`)
 	}
 	if shown.Code == fault.Invalid {
-		_ = JSON(w, status, detailBody{detail(shown)}) // fields contain only text and numbers
+		_ = JSON(w, status, detailBody{detail(shown)}) // can't fail: fields contain only strings and numbers
 		return
 	}
 	body := errorBody{ErrorObject{shown.Code, sentence(shown.Message)}}

@@ -12,11 +12,11 @@ import (
 
 const (
 	startPage = "index.html"
-	assets    = "assets/" // names change with the content
+	assets    = "assets/" // file names change with the content
 )
 
-// applicationPolicy is the content security policy of the application: nothing of another
-// origin runs or is loaded. Other pages can frame only pages that are meant to be
+// applicationPolicy is the content security policy of the application: nothing from
+// another origin is loaded or run. Other sites can frame only pages that are meant to be
 // embedded.
 const (
 	applicationPolicy = "default-src 'none'; base-uri 'self'; object-src 'none'; form-action 'self'; " +
@@ -31,7 +31,7 @@ const embedded = ApplicationPrefix + "embed/"
 // application holds the files of the web application by name.
 type application struct {
 	files map[string]file
-	// The start page, before and after the base URL of its relative links.
+	// The parts of the start page before and after the base URL of its relative links.
 	head, tail []byte
 	etag       string
 }
@@ -96,8 +96,8 @@ func (a *application) answer(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// startPage returns the start page. Its relative links are based on the application's
-// path as seen from the page, which works under any path prefix of a proxy.
+// startPage returns the start page. The base of its relative links is the application's
+// path relative to the page, which works under any path prefix that a proxy strips.
 func (a *application) startPage(r *http.Request) file {
 	base := "./"
 	if depth := strings.Count(r.URL.EscapedPath(), "/") - strings.Count(ApplicationPrefix, "/"); depth > 0 {

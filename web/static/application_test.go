@@ -78,7 +78,6 @@ func TestTheApplicationIsServed(t *testing.T) {
 	}
 }
 
-// Only pages that are meant to be embedded can be shown in frames of other pages.
 func TestOnlyEmbeddedPagesAreShownInFrames(t *testing.T) {
 	h := smallApplication(t)
 	for path, framed := range map[string]bool{"/ui/embed/TOKEN": true, "/ui/shared/TOKEN": false, "/ui/embed": false, "/ui/jobs/embed/": false, "/ui/": false} {

@@ -11,11 +11,11 @@ import (
 	"molrun/web/respond"
 )
 
-// docSource is a documentation page: its name in the URL and of its file, its menu title,
-// and what it is about.
+// docSource describes a documentation page: its name, which is used in the URL and for
+// its file, its menu title, and its subject.
 type docSource struct{ name, menu, about string }
 
-// reader is a group of readers and their pages, the first page being where they start.
+// reader is a group of readers and their pages. They start with the first page.
 type reader struct {
 	title string
 	pages []docSource

@@ -73,7 +73,8 @@ func (f file) sendPlain(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// types are the content types of built files; the machine's own table may be wrong.
+// types maps the extensions of built files to content types, because the machine's own
+// table may be wrong.
 var types = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8",
 	".svg": "image/svg+xml", ".json": "application/json", ".txt": "text/plain; charset=utf-8", ".wasm": "application/wasm",

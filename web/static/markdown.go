@@ -118,7 +118,7 @@ func framed(name, query, title, head, body string, contents []heading) (file, er
 	return pageOf(title, template.HTML(inner.String()))
 }
 
-// HTML in the Markdown is omitted from the output.
+// markdown renders Markdown to HTML. It omits raw HTML in the source.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 var (

@@ -16,7 +16,7 @@ var pageStyle string
 
 var pageFrame = template.Must(template.New("page").Parse(pageLayout))
 
-// pagePolicy is the content security policy of pages without scripts: they have their own
+// pagePolicy is the content security policy of pages without scripts. It allows their own
 // style, pictures of this site, and forms that submit to it.
 var pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src 'self' data:; style-src 'sha256-" + styleDigest(pageStyle) + "'"
 

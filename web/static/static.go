@@ -25,7 +25,7 @@ const (
 // answerTime limits the time to send a response.
 const answerTime = 2 * time.Minute
 
-// Options configure the page of clients.
+// Options configure the clients page.
 type Options struct {
 	Version string
 	// Address returns the base URL at which clients reach the service.
@@ -84,8 +84,8 @@ func redirect(w http.ResponseWriter, to string) {
 	respond.Body(w, http.StatusFound, "text/plain; charset=utf-8", nil)
 }
 
-// serve responds with the output of answer under a policy, and logs the request. An error
-// becomes an API error response.
+// serve responds with the output of answer under a content security policy, and logs the
+// request. An error becomes an API error response.
 func serve(w http.ResponseWriter, r *http.Request, policy string, answer func(http.ResponseWriter, *http.Request) error) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // only the writers in tests lack deadlines
 	h := w.Header()

@@ -1,5 +1,5 @@
-// Package builtin holds the algorithm files included in the program, and reads those that
-// a site adds. No other code distinguishes the two.
+// Package builtin holds the algorithm files that are part of the program, and loads those
+// that a site adds. No other code distinguishes between the two.
 package builtin
 
 import (
@@ -25,8 +25,8 @@ var files embed.FS
 //go:embed examples
 var examples embed.FS
 
-// BuiltIn returns the algorithms included in this program. An error is a bug in the
-// program.
+// BuiltIn returns the algorithms included in this program. An error indicates a bug in
+// the program.
 func BuiltIn() ([]*algorithm.File, error) {
 	all, mistakes, err := readDir(files, builtInName, fs.Sub)
 	if err == nil && len(mistakes) > 0 {
@@ -40,15 +40,15 @@ func BuiltIn() ([]*algorithm.File, error) {
 
 func builtInName(name string) string { return "(built in) " + name }
 
-// LoadFolder reads the algorithms of a folder: every file whose name ends in .toml, and
-// every folder with a file algorithm.toml. It skips names that begin with a dot, and
-// files with errors; it returns those errors.
+// LoadFolder reads the algorithms in a folder: every file whose name ends in .toml, and
+// every folder with a file algorithm.toml. It skips names that begin with a dot and files
+// that contain errors, and returns the errors in those files.
 func LoadFolder(folder string) ([]*algorithm.File, []algorithm.Mistake, error) {
 	shown := func(name string) string { return filepath.Join(folder, name) }
 	return readDir(os.DirFS(folder), shown, func(_ fs.FS, name string) (fs.FS, error) { return openFolder(shown(name)) })
 }
 
-// openFolder opens a folder. Links cannot lead out of it.
+// openFolder opens a folder as a file system that symbolic links cannot escape.
 func openFolder(path string) (fs.FS, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -100,7 +100,8 @@ func readDir(in fs.FS, shown func(string) string, open func(fs.FS, string) (fs.F
 	return all, mistakes, nil
 }
 
-// typeLine matches the type of a file, even if the rest is invalid.
+// typeLine matches the line that declares the type in an algorithm file, even if the rest
+// of the file is invalid.
 var typeLine = regexp.MustCompile(`(?m)^\s*type\s*=\s*["']([^"'\n]*)["']`)
 
 // typeOf returns the type that an invalid file or folder would define: the type it
@@ -119,7 +120,7 @@ func typeOf(in fs.FS, name string) string {
 	return strings.TrimSuffix(name, ".toml")
 }
 
-// readFolder reads the algorithm in a folder, nil if there is none.
+// readFolder reads the algorithm in a folder. It returns nil if there is none.
 func readFolder(in fs.FS, name string, shown func(string) string, open func(fs.FS, string) (fs.FS, error)) (*algorithm.File, []algorithm.Mistake, error) {
 	if !isAlgorithm(in, name) {
 		if misnamed, _ := fs.Glob(in, path.Join(name, "*.toml")); len(misnamed) > 0 {
@@ -201,7 +202,8 @@ func ReadAlgorithm(path string) (*algorithm.File, []algorithm.Mistake, error) {
 	return parseFolder(from, filepath.Join(path, folder.Main))
 }
 
-// readFile reads a regular file. Others, such as a pipe, might never end.
+// readFile reads a regular file. It rejects other kinds of files because reading a pipe,
+// for example, might never end.
 func readFile(folder fs.FS, name string) (text []byte, err error) {
 	info, err := fs.Stat(folder, name)
 	if err != nil {

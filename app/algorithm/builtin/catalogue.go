@@ -12,7 +12,7 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// All enables every type of the catalogue, None disables them all.
+// All enables every type of the catalogue, and None disables them all.
 const (
 	All  = "all"
 	None = "none"
@@ -28,8 +28,9 @@ func Catalogue(folder string, offered []string, report func(algorithm.Mistake)) 
 	return Reload(folder, offered, nil, func(m algorithm.Mistake, _ *algorithm.File) { report(m) })
 }
 
-// Reload is Catalogue for a reload. last are the site's algorithms as previously read: one
-// whose file now has an error is kept, and passed to report.
+// Reload is like Catalogue, but replaces an existing catalogue. last holds the site's
+// algorithms as previously read; if a file now has an error, its previous algorithm is
+// kept and passed to report.
 func Reload(folder string, offered []string, last []*algorithm.File, report func(m algorithm.Mistake, kept *algorithm.File)) (*algorithm.Catalogue, error) {
 	all, err := BuiltIn()
 	if err != nil {
@@ -78,8 +79,8 @@ func readSiteFolder(folder string, last []*algorithm.File, report func(algorithm
 	return site, hidden, nil
 }
 
-// lastGood returns what the file or folder with the error previously defined, nil if
-// nothing.
+// lastGood returns the algorithm that the file or folder with the error previously
+// defined, or nil if there was none.
 func lastGood(folder string, m algorithm.Mistake, last []*algorithm.File) *algorithm.File {
 	i := slices.IndexFunc(last, func(a *algorithm.File) bool {
 		return !a.BuiltIn && entryOf(folder, a.Path) == entryOf(folder, m.File)
@@ -90,7 +91,7 @@ func lastGood(folder string, m algorithm.Mistake, last []*algorithm.File) *algor
 	return last[i]
 }
 
-// entryOf returns the name of the entry in folder that path lies at or below.
+// entryOf returns the name of the entry of folder that path refers to or lies within.
 func entryOf(folder, path string) string {
 	rest, err := filepath.Rel(folder, path)
 	if err != nil {

@@ -71,8 +71,8 @@ func TestCatalogueIsComplete(t *testing.T) {
 	}
 }
 
-// TestMakersMatchTheirTypes checks jobs that create input files for others against the
-// algorithm files of their types.
+// TestMakersMatchTheirTypes checks the jobs that create input files for other jobs
+// against the algorithm files of their types.
 func TestMakersMatchTheirTypes(t *testing.T) {
 	all, seen := catalogueOf(t), 0
 	for _, a := range all {
@@ -126,8 +126,8 @@ func TestTableOfTypes(t *testing.T) {
 }
 
 // TestOwnReadersTakeTextOfAllSystems checks which types accept files with a byte order
-// mark or classic Mac line endings: those whose files are read by molrun or by their own
-// scripts.
+// mark or classic Mac line endings: the types whose files are read by molrun or by
+// scripts of the catalogue.
 func TestOwnReadersTakeTextOfAllSystems(t *testing.T) {
 	builtin, err := BuiltIn()
 	must.OK(t, err)
@@ -283,7 +283,7 @@ class Chem: MolFromSmiles = staticmethod(lambda smiles: Molecule() if smiles in 
 	}
 }
 
-// references returns the files of a setting: none, one, or a list.
+// references returns the files that a setting refers to: none, one or several.
 func references(setting *strictjson.Value) (all []string) {
 	if setting == nil {
 		return nil
@@ -415,8 +415,8 @@ func TestSiteTakesThePlaceOfATypeOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// A site's file with an error hides the catalogue's type: what the site intends is
-// unknown, so nothing else must run instead.
+// A site's file with an error hides the catalogue's type, because running the catalogue's
+// algorithm might not be what the site intends.
 func TestInvalidSiteFileHidesCatalogueType(t *testing.T) {
 	for name, text := range map[string]string{
 		"vina.toml":            "format = 1\ntype = \n",

@@ -34,7 +34,7 @@ func TestGROMACSHasTheCutOffsOfItsForceField(t *testing.T) {
 	}
 }
 
-// runAwk runs a script of the catalogue on a text, and returns its output and the
+// runAwk runs an awk script of the catalogue on the given text and returns its output and
 // metrics.
 func runAwk(t *testing.T, script, text string, variables ...string) (said, metrics string) {
 	t.Helper()

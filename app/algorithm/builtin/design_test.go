@@ -44,8 +44,8 @@ func TestGPUErrorsAreDistinguished(t *testing.T) {
 	}
 }
 
-// python returns a command that runs a script of the catalogue as a step does, next to
-// the scripts of lib.
+// python returns a command that runs a script of the catalogue as a step does, so that it
+// can import the scripts of lib.
 func python(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	must.InstalledFile(t, "/usr/bin/python3", "python3")
@@ -62,8 +62,8 @@ func runScript(t *testing.T, script string, args ...string) (said string, ok boo
 	return string(out), err == nil
 }
 
-// backbone returns a PDB file of alanines; residues lists chain, number and insertion
-// code, such as "A10" or "A10B".
+// backbone returns a PDB file of alanines. residues lists the chain, number and optional
+// insertion code of each, such as "A10 A10B".
 func backbone(residues string, atoms ...string) string {
 	var b strings.Builder
 	serial := 0

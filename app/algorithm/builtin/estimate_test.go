@@ -14,14 +14,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// pastRuns are real runs of cg-idp in the order of completion, on a machine with other
-// load: residues and steps, spread evenly on a logarithmic scale, and seconds.
+// pastRuns holds real runs of cg-idp in order of completion, on a machine with other
+// load: the number of residues, the number of steps, and the run time in seconds.
+// Residues and steps are spread evenly on a logarithmic scale.
 //
 //go:embed testdata/cg-idp-runs.csv
 var pastRuns string
 
 // TestEstimatesOfPastRuns estimates each run from the runs before it. The median error
-// must not exceed a quarter.
+// must not exceed 25%.
 func TestEstimatesOfPastRuns(t *testing.T) {
 	catalogue, err := builtin.Catalogue("", nil, nil)
 	must.OK(t, err)

@@ -3,7 +3,7 @@ package builtin
 import (
 	"bytes"
 	"context"
-	_ "embed" // template of a skeleton
+	_ "embed" // for the skeleton template
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +22,7 @@ import (
 //go:embed skeleton.toml
 var skeleton string
 
-// Skeleton holds the values for the file of a new algorithm.
+// Skeleton holds the values that are inserted into the file of a new algorithm.
 type Skeleton struct {
 	Type, Program, Version string
 	VersionFound           bool   // the program reported its version

@@ -12,7 +12,7 @@ type Argument struct {
 	Text       Template
 	When       *expression.Expression // nil means always
 	Then, Else []Template             // branches of When
-	Each       Part                   // a list, {settings.NAME} or {files.NAME}; no kind means not repeated
+	Each       Part                   // list {settings.NAME} or {files.NAME}; no repetition if its Kind is empty
 	Args       []Template             // repeated for each item, which is {item}
 	Join       *string                // separator that joins the items into one argument; nil for separate arguments
 }

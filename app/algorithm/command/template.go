@@ -15,7 +15,7 @@ import (
 type Template []Part
 
 // Part is literal text or a placeholder. {settings.NAME}, {derived.NAME}, {files.NAME}
-// and {site.NAME} have a kind and a name; {out} and the others have only a kind.
+// and {site.NAME} have a kind and a name; the others, such as {out}, have only a kind.
 type Part struct {
 	Text       string
 	Kind, Name string
@@ -24,12 +24,12 @@ type Part struct {
 // Placeholders lists the kinds of placeholders.
 var Placeholders = []string{"settings", "derived", "files", "settings_file", "out", "work", "folder", "site", "cpus", "gpus", "molrun"}
 
-// Item is an additional kind, for the current item when an argument is repeated for a
-// list.
+// Item is an additional kind: the current item of a list for which an argument is
+// repeated.
 const Item = "item"
 
-// ParseTemplate finds the placeholders of a text and returns its errors. A literal brace
-// is doubled.
+// ParseTemplate splits a string at its placeholders and returns the errors in it. A
+// literal brace is written twice.
 func ParseTemplate(s string) (t Template, wrong []string) {
 	var text strings.Builder
 	for s != "" {

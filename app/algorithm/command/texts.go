@@ -22,8 +22,8 @@ type FileText struct {
 	template *template.Template
 }
 
-// Use is a value that a template reads, such as settings.steps. Kind is the part before
-// the dot.
+// Use is a value that a template refers to, such as settings.steps. Kind is the part
+// before the dot.
 type Use struct{ Kind, Name string }
 
 var functions = template.FuncMap{
@@ -53,7 +53,7 @@ func ParseFileText(text string) (*FileText, error) {
 	return made, nil
 }
 
-// walk collects the values that a node of the template reads by their full names. Within
+// walk collects the values that a node of the template refers to by full name. Within
 // range and with, names can be relative to the current value.
 func (t *FileText) walk(node parse.Node) {
 	switch n := node.(type) {

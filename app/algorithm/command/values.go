@@ -82,7 +82,7 @@ func (v *Values) valueOf(part Part) (string, error) {
 	return text, nil
 }
 
-// items returns the items of a list as text, none if it has no value.
+// items returns the items of a list as text, or nil if the list has no value.
 func (v *Values) items(list Part) (texts []string, err error) {
 	if list.Kind == "files" {
 		return v.Files[list.Name], nil

@@ -1,6 +1,6 @@
-// Package content checks whether uploaded files are what an algorithm needs. It reads
-// only as much as that takes. Without the check, a program given the wrong input could
-// succeed and return a meaningless number.
+// Package content checks whether uploaded files contain what an algorithm needs. It reads
+// no more of a file than that requires. Without this check, a program given the wrong
+// input could succeed and return a meaningless number.
 package content
 
 import (
@@ -26,7 +26,7 @@ const (
 	Structure           = "structure"
 	ProteinSequences    = "protein-sequences"
 	NucleotideSequences = "nucleotide-sequences"
-	Sequences           = "sequences" // either kind
+	Sequences           = "sequences" // protein or nucleotide
 	Alignment           = "alignment"
 	ProteinAlignment    = "protein-alignment"
 	SmallMolecules      = "small-molecules"
@@ -55,8 +55,8 @@ type Want struct {
 	Packed                   bool     // the program reads gzip-compressed files
 	AcceptsTextVariants      bool     // the program accepts the variants that plaintext.Unix handles; see web/docs/format.md
 
-	// PDB lists the selections with which the program can be given the structure as a PDB
-	// file. It is empty if the program does not use one.
+	// PDB lists the selections of atoms with which molrun can convert the structure to a
+	// PDB file for the program. It is empty if the program uses no PDB file.
 	PDB []structure.Selection
 
 	found *Report // result, to be filled in
@@ -143,7 +143,7 @@ func splitMistakes(err error) ([]string, error) {
 	return nil, err
 }
 
-// lines reads a text line by line and decompresses gzip.
+// lines reads a text file line by line, decompressing gzip.
 type lines struct {
 	ctx     context.Context
 	scanner *bufio.Scanner

@@ -20,7 +20,7 @@ func checkMolecules(text *lines, want Want) error {
 	m := molecules{want: want}
 	for line, ok := text.next(); ok; line, ok = text.next() {
 		if want.AcceptsTextVariants {
-			line = strings.ToValidUTF8(line, "?") // for names
+			line = strings.ToValidUTF8(line, "?") // molecule names can have any encoding
 		}
 		if err := text.plain(line); err != nil {
 			return err
@@ -40,7 +40,7 @@ func checkMolecules(text *lines, want Want) error {
 type molecules struct {
 	want    Want
 	head    []string // the first lines, until the format is known
-	format  string   // mol, mol2, smiles, table
+	format  string   // mol, mol2, smiles or table
 	records int
 	line    int    // line number within an SDF record, from 1
 	left    int    // atoms still expected
@@ -72,7 +72,7 @@ func (m *molecules) readLine(line string, number int) error {
 	return m.replay(number)
 }
 
-// replay reads the first lines again, now that the format is known.
+// replay parses the first lines, now that the format is known.
 func (m *molecules) replay(number int) error {
 	head := m.head
 	m.head = nil
@@ -108,7 +108,7 @@ func cells(line string, comma rune) []string {
 	return all
 }
 
-// count counts an atom of the current molecule.
+// count adds an atom to the current molecule. Hydrogen is not counted.
 func (m *molecules) count(element string) {
 	if element != "H" && element != "D" && element != "T" {
 		m.heavy++
@@ -153,7 +153,7 @@ func (m *molecules) smiles(line string, number int) error {
 	return nil
 }
 
-// atomsOf returns one letter for each atom of a SMILES string, and its dots.
+// atomsOf returns one letter for each atom of a SMILES string, and a dot for each dot.
 func atomsOf(smiles string) (atoms []byte) {
 	for i := 0; i < len(smiles); i++ {
 		switch letter := smiles[i]; {

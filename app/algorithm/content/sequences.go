@@ -9,8 +9,8 @@ import (
 	"molrun/app/base/fasta"
 )
 
-// Sequence letters in upper case. The letters after the twenty amino acids are ambiguous
-// or rare ones; * is a stop.
+// Sequence letters in upper case. The letters after the twenty amino acids are rare or
+// ambiguous residues; * is a stop.
 const (
 	aminoAcids  = "ACDEFGHIKLMNPQRSTVWYBJOUXZ*"
 	nucleotides = "ACGTUNRYSWKMBDHV"
@@ -20,8 +20,8 @@ const (
 // maxNames limits how many record names are checked for uniqueness.
 const maxNames = 1_000_000
 
-// alphabet returns the letters allowed in sequences of a kind, and what one letter stands
-// for.
+// alphabet returns the letters allowed in sequences of a kind, and a noun for what a
+// letter represents.
 func alphabet(kind string) (letters, noun string) {
 	switch kind {
 	case NucleotideSequences:
@@ -76,7 +76,7 @@ func checkSequences(text *lines, want Want) error {
 type sequences struct {
 	want          Want
 	aligned       bool
-	first         fasta.Record // without most of its letters
+	first         fasta.Record // letters mostly omitted
 	letters, noun string
 	records       int
 	name          string         // of the current record
@@ -114,7 +114,7 @@ func (f *sequences) readLine(line string, number int) error {
 }
 
 // bare reports whether a line can be a sequence without a header, which programs that
-// read any text accept. Prose contains other letters.
+// accept text variants can read. Prose would contain other letters.
 func (f *sequences) bare(line string) bool {
 	letters := strings.TrimSuffix(fasta.Clean(line), "*")
 	return f.want.AcceptsTextVariants && !f.aligned && letters != "" && strings.Trim(letters, "ACDEFGHIKLMNPQRSTVWYBUXZ") == ""

@@ -8,7 +8,8 @@ import (
 	"molrun/app/base/structure"
 )
 
-// maxAtoms limits the first model of a structure, which is held in memory.
+// maxAtoms limits the number of atoms in the first model of a structure, which is held in
+// memory.
 const maxAtoms = 3_000_000
 
 func hydrogen(a *structure.Atom) bool {
@@ -22,8 +23,8 @@ func hydrogen(a *structure.Atom) bool {
 type counted struct {
 	heavy      int // atoms that are neither hydrogen nor water
 	residues   int // amino acids of proteins
-	backbone   int // of these, with N, CA and C
-	sidechains int // of these, glycines and those with a side-chain atom
+	backbone   int // residues with N, CA and C
+	sidechains int // residues that have a side-chain atom or are glycine
 	crowd      clashDetector
 }
 

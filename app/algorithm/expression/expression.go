@@ -1,5 +1,5 @@
-// Package expression evaluates expressions on settings, in the language of
-// expr-lang/expr: derived values, rules and conditions. All numbers are float64.
+// Package expression evaluates derived values, rules and conditions: expressions on
+// settings, written in the language of expr-lang/expr. All numbers are float64.
 package expression
 
 import (
@@ -38,15 +38,15 @@ var kinds = map[Kind]types.Type{
 	Number: types.Float64, Text: types.String, Flag: types.Bool, List: types.TypeOf([]any{}), Any: types.Any,
 }
 
-// Names lists the values that an expression can read, by name and kind.
+// Names lists the values that an expression can use, by name and kind.
 type Names struct {
 	Settings, Derived map[string]Kind
 	Facts             map[string][]string // metadata names by file
 	Files             map[string]Kind     // paths, only for conditions
 }
 
-// alone returns the metadata names that only one file has, and that file. Expressions can
-// omit the file for these.
+// alone maps each metadata name that only one file has to that file. Expressions can omit
+// the file for these names.
 func (n Names) alone() map[string]string {
 	of := map[string]string{}
 	for file, facts := range n.Facts {
@@ -75,7 +75,7 @@ type Expression struct {
 
 	program   *vm.Program
 	alone     map[string]string // file of each metadata name used without a file
-	makesText bool              // its text must be counted
+	makesText bool              // it creates text, which must be counted
 }
 
 // Fact is one number of a file's metadata.
@@ -199,7 +199,7 @@ func (l literals) Visit(node *ast.Node) {
 	}
 }
 
-// literal returns the value of a node that is a text, number or boolean.
+// literal returns the value of a node that is a string, number or boolean.
 func literal(node ast.Node) (any, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
@@ -366,8 +366,8 @@ func (r reads) facts(names Names, alone map[string]string) []Fact {
 	return all
 }
 
-// Values are the values that expressions read: float64 numbers, texts, flags and lists of
-// these.
+// Values holds the values that expressions can use: float64 numbers, strings, booleans
+// and lists of these.
 type Values struct {
 	Settings, Derived map[string]any
 	Facts             map[string]map[string]any

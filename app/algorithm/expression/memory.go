@@ -17,12 +17,12 @@ const memory = 4 << 20
 
 var errMemory = errors.New("it creates more than 4 MiB of text")
 
-// multiplying are functions that create large values from small ones and are not needed
-// for settings.
+// multiplying lists disabled functions, which can create large values from small ones and
+// are not needed for settings.
 var multiplying = []string{"repeat", "toJSON", "fromJSON", "toBase64", "fromBase64"}
 
-// texts and lists are functions that create text, which the expression language does not
-// count.
+// texts and lists are the functions that return a string and a list of strings. The
+// expression language does not count the memory that these strings take.
 var (
 	texts = []string{"join", "replace", "string", "upper", "lower"}
 	lists = []string{"split", "splitAfter"}
@@ -87,7 +87,7 @@ func (m *meter) count(bytes int) {
 	}
 }
 
-// size returns the total bytes of all texts in a value, plus one for every other value.
+// size returns the total bytes of all strings in a value, plus one for every other value.
 // It can stop counting once it exceeds memory.
 func size(value any) (n int) {
 	switch v := value.(type) {
@@ -138,8 +138,9 @@ func (m *metered) Visit(node *ast.Node) {
 	}
 }
 
-// adding returns the function that replaces a + which can add texts. Type errors are left
-// to the language, which names the types.
+// adding returns the function that replaces a + operator that might concatenate strings,
+// or "" for any other node. The language itself reports type errors, because its messages
+// name the types.
 func adding(n *ast.BinaryNode) string {
 	left, right := kindOf(n.Left), kindOf(n.Right)
 	switch {
@@ -153,8 +154,8 @@ func adding(n *ast.BinaryNode) string {
 	return ""
 }
 
-// isRight reports whether a function gets valid arguments. Errors are left to the
-// language.
+// isRight reports whether the arguments of a function are valid. The language itself
+// reports invalid ones.
 func isRight(n *ast.BuiltinNode) bool {
 	takes := map[string][]Kind{
 		"join": {List, Text}, "replace": {Text, Text, Text, Number}, "string": {Any}, "upper": {Text}, "lower": {Text},
@@ -180,7 +181,7 @@ func (m *metered) call(node *ast.Node, name string, arguments ...ast.Node) {
 	(*node).SetType(t)
 }
 
-// meterTypes are the types of the functions of a meter.
+// meterTypes returns the types of a meter's functions.
 var meterTypes = sync.OnceValue(func() types.Map {
 	all := types.Map{}
 	for name, f := range (&meter{}).functions() {

@@ -17,23 +17,23 @@ import (
 
 // Limits on expansion.
 const (
-	MaxFileBytes = 32 << 20 // files of one request
-	maxBytes     = 64 << 20 // settings of all jobs
+	MaxFileBytes = 32 << 20 // total size of the files of one request
+	maxBytes     = 64 << 20 // total size of the settings of all jobs
 )
 
 // Files gives access to the caller's uploads and results. An error with code Invalid is
 // reported to the caller.
 type Files interface {
-	// List returns the names of the uploads in a folder, each with whether it was ever
-	// completed.
+	// List returns the names of the uploads in a folder. The value is true if the upload
+	// was ever completed.
 	List(ctx context.Context, folder string) (completed map[string]bool, err error)
 	// Read returns the content of a file. All files together are limited to MaxFileBytes.
 	Read(ctx context.Context, ref string) ([]byte, error)
-	// Reserve accounts for memory that the jobs take. It fails if too much is in use.
+	// Reserve accounts for memory that the jobs will use. It fails if too much is in use.
 	Reserve(bytes int64) error
 }
 
-// Rows are the jobs that a request expands to.
+// Rows holds the jobs that a request expands to.
 type Rows struct {
 	Settings []*strictjson.Value // nil for an invalid job
 	Names    []string            // unique within the batch
@@ -66,7 +66,7 @@ type expansion struct {
 	most      int // maximum number of jobs
 	all       []series
 	faults    []fault.Field
-	reported  map[string]bool // errors common to all jobs
+	reported  map[string]bool // errors common to all jobs, which are reported once
 }
 
 // Expand creates the jobs of a batch; most limits their number. Paths of errors are

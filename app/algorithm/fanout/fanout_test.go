@@ -261,7 +261,7 @@ func TestNamesOfRowsAreUniqueAndAllowed(t *testing.T) {
 	}
 	must.Equal(t, "alike", rows.Names[:5], []string{"b-a_b", "b-a_b-2", "b-a_b-3", "b-4", "b-5"})
 
-	// Ten thousand colliding names must take no longer than others.
+	// Ten thousand colliding names must not take longer than distinct ones.
 	var many strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&many, ">%s%d\nM\n", strings.Repeat("x", 190), i)
@@ -334,8 +334,8 @@ func TestMemoryOfRowsIsReserved(t *testing.T) {
 	}
 }
 
-// FuzzExpand checks that any text yields either errors, or jobs with unique names and
-// settings in valid JSON.
+// FuzzExpand checks that arbitrary text yields either errors or jobs with unique names
+// and settings in valid JSON.
 func FuzzExpand(f *testing.F) {
 	f.Add("csv", []byte("count,sequence,jobName\n1,\"a\"\"b\",x\n2,,\n"))
 	f.Add("tsv", []byte("count\tsequence\r\n1\t\r\n"))

@@ -13,8 +13,8 @@ import (
 // maxID limits the length of a record's name, in characters.
 const maxID = 200
 
-// loadRecords creates an entry for each record of a FASTA text, named after the first
-// word of its header.
+// loadRecords creates an entry for each FASTA record in text, named after the first word
+// of its header.
 func (e *expansion) loadRecords(s *series, text []byte) {
 	text = plaintext.Unix(text)
 	if w := plaintext.Zero(text); w != nil { // other control characters occur in NCBI headers and as page breaks
@@ -55,8 +55,8 @@ func printable(text string) string {
 // maxFaults limits the number of errors reported for the records of a file.
 const maxFaults = 1000
 
-// faultOf describes the error in a record, "" if there is none. more reports that it is
-// the first of several records.
+// faultOf describes the error in a record, or returns "" if there is none. more says
+// whether it is the first of several records.
 func faultOf(r *fasta.Record, one *entry, seen map[string]int, more bool) string {
 	id, who := r.ID(), one.origin
 	if one.label != "" {

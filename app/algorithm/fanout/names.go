@@ -101,7 +101,7 @@ func plain(label string) string {
 	}, label), "_.")
 }
 
-// cutText truncates a text to n characters.
+// cutText truncates text to n characters.
 func cutText(text string, n int) string {
 	for i := range text {
 		if n--; n < 0 {

@@ -15,7 +15,7 @@ var (
 )
 
 // readNumbers converts numbers with a decimal comma in numeric columns, if the table can
-// have them. A number with several readings is an error; the reading is never guessed.
+// have them. An ambiguous number is an error; its meaning is never guessed.
 func (e *expansion) readNumbers(s *series, local bool) {
 	commas, points := false, false // whether an unambiguous number shows the decimal separator of the table
 	e.eachNumber(s, func(_ *entry, _, text string) string {
@@ -38,7 +38,7 @@ func (e *expansion) readNumbers(s *series, local bool) {
 	})
 }
 
-// eachNumber replaces the cells of numeric columns.
+// eachNumber replaces each nonempty cell of a numeric column with the result of read.
 func (e *expansion) eachNumber(s *series, read func(one *entry, column, text string) string) {
 	for k, p := range s.columns {
 		if p == nil || !p.TakesNumbers() {

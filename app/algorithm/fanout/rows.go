@@ -36,7 +36,7 @@ func (r *Rows) fillRows() error {
 	return nil
 }
 
-// origin describes what a job is made from.
+// origin describes the source entries of a job.
 func (r *Rows) origin(row int) string {
 	parts := make([]string, len(r.all))
 	for k, s := range r.all {
@@ -45,7 +45,7 @@ func (r *Rows) origin(row int) string {
 	return strings.Join(parts, ", ")
 }
 
-// row returns the settings of one job, nil if one of its source entries is invalid.
+// row returns the settings of one job, or nil if one of its source entries is invalid.
 func (r *Rows) row(i int) *strictjson.Value {
 	v := &strictjson.Value{Kind: strictjson.Object, Raw: []byte{'{'}}
 	add := func(name string, value *strictjson.Value) {
@@ -119,8 +119,8 @@ func (s *series) hasSetting(name string) bool {
 	return false
 }
 
-// placeFault moves an error to the line and column of an entry, or to the setting with
-// the entry's origin.
+// placeFault moves an error to the line and column of a table entry. For other sources,
+// it moves the error to the setting and adds the entry's origin to the message.
 func (s *series) placeFault(e entry, setting string, f fault.Field) fault.Field {
 	if s.Kind == CSV || s.Kind == TSV {
 		return s.within(e.line, setting, f)

@@ -66,7 +66,7 @@ func TestTablesAreReadAsSpreadsheetsSaveThem(t *testing.T) {
 	}
 }
 
-// A number with several readings is an error; the reading is never guessed.
+// An ambiguous number is an error; its meaning is never guessed.
 func TestNumbersWithSeveralReadingsAreFaults(t *testing.T) {
 	const (
 		two  = `[fanOut each * 2 size]: line 2, column "size": %q is ambiguous: it can mean %s or %s; omit thousands separators, or write a decimal as %s`

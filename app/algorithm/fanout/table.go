@@ -56,7 +56,7 @@ func (e *expansion) takeColumn(s *series, columns []string) {
 	}
 }
 
-// column returns the parameter that a table column provides, nil if there is none.
+// column returns the parameter that a table column provides, or nil if there is none.
 func (e *expansion) column(s *series, name string) *algorithm.Parameter {
 	at := append(s.at(), 1, name) // line 1 is the header
 	switch {

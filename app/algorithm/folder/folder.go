@@ -119,10 +119,10 @@ func readFile(from fs.FS, name string) (f File, wrong string, err error) {
 	return f, "", errors.Join(err, in.Close())
 }
 
-// Source returns the files of the folder, nil if only copies remain.
+// Source returns the files of the folder, or nil if only copies remain.
 func (f *Folder) Source() fs.FS { return f.from }
 
-// DigestOrEmpty returns the digest, "" if there is no folder.
+// DigestOrEmpty returns the digest, or "" if there is no folder.
 func (f *Folder) DigestOrEmpty() string {
 	if f == nil {
 		return ""
@@ -130,7 +130,7 @@ func (f *Folder) DigestOrEmpty() string {
 	return f.Digest
 }
 
-// Named returns the file with this path, nil if there is none.
+// Named returns the file with this path, or nil if there is none.
 func (f *Folder) Named(name string) *File {
 	if f == nil {
 		return nil
@@ -161,8 +161,8 @@ func (f *Folder) Under(dir string) []string {
 	return names
 }
 
-// ReadFile reads a file from where the folder was read. It fails if the file has changed
-// since.
+// ReadFile reads a file from the folder's source. It fails if the file has changed since
+// the folder was read.
 func (f *Folder) ReadFile(name string) ([]byte, error) {
 	file := f.Named(name)
 	if file == nil || f.from == nil {

@@ -105,7 +105,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is broken") }
 
-// No file must be written outside the folder.
+// Files must never be written outside the folder.
 func TestHostileArchivesAreRefused(t *testing.T) {
 	for name, headers := range map[string][]tar.Header{
 		"a way out":      {{Name: "algorithm/../../evil"}},

@@ -23,7 +23,7 @@ var (
 	ErrChanged = errors.New("the file has changed since the service read it: restart the service")
 )
 
-// keptAtLeast is how long an unused copy is kept, since a job that needs it could be
+// keptAtLeast is how long an unused copy is kept, because a job that needs it might be
 // about to be queued.
 const keptAtLeast = 24 * time.Hour
 
@@ -186,7 +186,7 @@ func (f *File) copy(to string, from fs.FS) error {
 }
 
 // CollectGarbage removes copies that are unused and were not requested in the last day,
-// and remains of new copies after a crash. A copy is kept if used returns an error.
+// and incomplete copies left by a crash. A copy is kept if used returns an error.
 func (s *Store) CollectGarbage(used func(digest string) (bool, error)) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -173,7 +173,7 @@ func lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// removeStale removes the staging folders of interrupted unpackings.
+// removeStale removes the staging folders that interrupted calls of Unpack left behind.
 func removeStale(above string) error {
 	left, err := filepath.Glob(filepath.Join(above, stagePrefix+"*"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Placement selects where on a cluster a task runs, in addition to its resources. The
-// cluster decides about empty fields.
+// cluster chooses the values of empty fields.
 type Placement struct {
 	Partition  string
 	Account    string
@@ -53,8 +53,8 @@ var (
 	optionWord      = regexp.MustCompile(`^--[a-z][a-z0-9-]*(=[!-~]{1,255})?$`)
 )
 
-// Check returns the name of the first invalid field and an error message, "" if all are
-// valid.
+// Check returns the name of the first invalid field and an error message, or "" for both
+// if all fields are valid.
 func (p Placement) Check() (field, msg string) {
 	for _, f := range []struct {
 		name, value string
@@ -77,7 +77,7 @@ func (p Placement) Check() (field, msg string) {
 	return "", ""
 }
 
-// ownOptions are the sbatch options that molrun sets itself, or that would change the
+// ownOptions lists the sbatch options that molrun sets itself, or that would change the
 // information it gets about a job.
 var ownOptions = []string{
 	"account", "array", "batch", "begin", "bb", "bbf", "chdir", "cluster", "cluster-constraint", "clusters", "comment",
@@ -110,7 +110,7 @@ func optionName(word string) string {
 	return name
 }
 
-// NotAllowed returns the first option whose name is not allowed, "" if all are
+// NotAllowed returns the first option whose name is not allowed, or "" if all are
 // allowed.
 func (p Placement) NotAllowed(allowed []string) string {
 	for _, word := range p.Options {

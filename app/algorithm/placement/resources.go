@@ -15,16 +15,17 @@ type Machine struct {
 	GPUs        int
 	Local       bool // programs run on this machine, so their presence can be checked
 
-	// CountGPUs returns the current number of GPUs, if it can change; it returns a very
-	// large number if unknown. If CountGPUs is nil, GPUs is the number.
+	// CountGPUs returns the current number of GPUs, for machines on which it can change.
+	// It returns a very large number if it is unknown. If CountGPUs is nil, the number is
+	// GPUs.
 	CountGPUs func() int
 
 	Site map[string]string // paths of weights, databases and programs at this site, by name
 	// NoSandbox explains why programs run without a sandbox there, or returns "" if they
 	// run in one or this is unknown. Nil means unknown.
 	NoSandbox func() string
-	// GPUMemory returns the memory of the smallest GPU in bytes, 0 if unknown. Nil means
-	// unknown.
+	// GPUMemory returns the memory of the smallest GPU in bytes, or 0 if unknown. A nil
+	// GPUMemory means unknown.
 	GPUMemory func() int64
 	// MissingEnvironment returns a message for each missing container image and environment module.
 	// Nil means unknown.
@@ -39,7 +40,7 @@ func (m Machine) GPUCount() int {
 	return m.CountGPUs()
 }
 
-// SandboxMissing calls NoSandbox if it is set.
+// SandboxMissing returns the result of NoSandbox, or "" if NoSandbox is nil.
 func (m Machine) SandboxMissing() string {
 	if m.NoSandbox == nil {
 		return ""
@@ -47,7 +48,7 @@ func (m Machine) SandboxMissing() string {
 	return m.NoSandbox()
 }
 
-// Devices are the specific CPUs and GPUs assigned to a running job.
+// Devices lists the specific CPUs and GPUs assigned to a running job.
 type Devices struct {
 	GPUs  []string `json:"gpus,omitempty"`  // as in CUDA_VISIBLE_DEVICES
 	Cards []string `json:"cards,omitempty"` // UUIDs of the physical GPUs, if any of GPUs is a MIG instance

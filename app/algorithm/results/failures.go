@@ -16,7 +16,7 @@ import (
 // maxFailureText limits the length of the message for a known failure.
 const maxFailureText = 1000
 
-// Failures are the [[failures]] of an algorithm, and Warnings its [[warnings]].
+// Failures holds the [[failures]] of an algorithm, and Warnings its [[warnings]].
 type (
 	Failures []Known
 	Warnings []Known
@@ -73,9 +73,9 @@ func groupNumber(ref string) int {
 	return n
 }
 
-// Explain returns the message of the first known failure that matches the tail of a
-// failed job's log, for its last match, and what the job lacked according to it. The
-// message is "" if none matches.
+// Explain finds the first known failure that matches the tail of a failed job's log. It
+// returns the message for the last match, or "" if there is no match, and the resource
+// that the job ran out of.
 func (all Failures) Explain(logTail []byte) (message string, lacks Lack) {
 	for _, f := range all {
 		if matches := f.pattern.FindAllSubmatch(logTail, -1); len(matches) > 0 {

@@ -87,7 +87,7 @@ func TestOnlyTheEndOfALongFileIsRead(t *testing.T) {
 	}
 }
 
-// A program can leave anything in its output folder, but nothing must block the service.
+// A program can leave anything in its output folder; this must never block the service.
 func TestFiguresIgnorePipesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, syscall.Mkfifo(filepath.Join(dir, "metrics.json"), 0o600))
@@ -113,7 +113,7 @@ func TestLastMatchOfALongText(t *testing.T) {
 		{"nowhere", `(stop)`, []int{5}},
 	}
 	const size = 4 << 10
-	lengths := []int{size, size + 1, size + 2, size + 9} // little is left for the last piece
+	lengths := []int{size, size + 1, size + 2, size + 9} // leaves only a few bytes for the last piece
 	for shift := range 20 {                              // shifts the boundaries of the pieces
 		lengths = append(lengths, 30<<10+shift*131)
 	}

@@ -20,7 +20,7 @@ var (
 	gpuMemory = regexp.MustCompile(`\b(?:CUDA|HIP|XPU)(?: error:)? out of memory\b|\btorch\.(?:cuda\.)?OutOfMemoryError\b|` +
 		`\b(?:CUDA|HIP)_ERROR_OUT_OF_MEMORY\b|\bcudaErrorMemoryAllocation\b|\bCUBLAS_STATUS_ALLOC_FAILED\b`)
 	// deviceMemory matches the message of JAX for any device. If the job has no GPU, the
-	// device is the machine.
+	// message is about main memory.
 	deviceMemory = regexp.MustCompile(`\bRESOURCE_EXHAUSTED: Out of memory\b`)
 	// machineMemory matches out-of-memory messages of C++, Python, NumPy, PyTorch, R,
 	// Java, Go and the C library, but not "cannot allocate memory in static TLS block".
@@ -41,7 +41,7 @@ const afterLack = 200
 
 // FindLack returns the resource that a failed program ran out of, judging from the tail
 // of its log. It returns LacksNothing if the program continued after the message. gpus
-// reports whether the job has GPUs.
+// says whether the job has GPUs.
 func FindLack(logTail string, gpus bool) Lack {
 	device := endsWith(deviceMemory, logTail)
 	switch {
@@ -53,8 +53,8 @@ func FindLack(logTail string, gpus bool) Lack {
 	return LacksNothing
 }
 
-// endsWith reports whether a log ends with a match: it is followed by few lines, and not
-// by a Python error with another cause.
+// endsWith reports whether a log ends with a match, which means that only a few lines
+// follow it, and no Python error with another cause.
 func endsWith(words *regexp.Regexp, logTail string) bool {
 	all := words.FindAllStringIndex(logTail, -1)
 	if len(all) == 0 {
@@ -68,7 +68,7 @@ func endsWith(words *regexp.Regexp, logTail string) bool {
 	return !another || strings.Contains(lastLine(before), chained)
 }
 
-// lastLine returns the last nonblank line of a text.
+// lastLine returns the last nonblank line of text.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]

@@ -17,7 +17,7 @@ import (
 // metricsFile is the file to which a program writes its own metrics.
 const metricsFile = "metrics.json"
 
-// Metrics are the [metrics] of an algorithm.
+// Metrics holds the [metrics] of an algorithm.
 type Metrics []Metric
 
 // Metric is one metric of a result and describes how to show it. Without a file it only
@@ -44,7 +44,7 @@ type Metric struct {
 
 // Reading is the interpretation of a range of a metric's values.
 type Reading struct {
-	From  *float64 `json:"from,omitempty"` // lower bound; nil if first, for all values below the next reading
+	From  *float64 `json:"from,omitempty"` // lower bound; nil for the first reading, which has none
 	Words string   `json:"words"`
 }
 
@@ -95,7 +95,7 @@ func checkErrors(r *tomltree.Reader, t *tomltree.Node, all Metrics) {
 	}
 }
 
-// Named returns the metric with this name, nil if there is none.
+// Named returns the metric with this name, or nil if there is none.
 func (all Metrics) Named(name string) *Metric {
 	for i := range all {
 		if all[i].Name == name {
@@ -105,7 +105,7 @@ func (all Metrics) Named(name string) *Metric {
 	return nil
 }
 
-// Ranking returns the metric that tables are sorted by, nil if there is none.
+// Ranking returns the metric that tables are sorted by, or nil if there is none.
 func (all Metrics) Ranking() *Metric {
 	for i := range all {
 		if all[i].Rank {

@@ -12,7 +12,7 @@ var (
 )
 
 // MissingPath returns the absolute path that a line of a program's output reports as
-// missing, "" if none.
+// missing, or "" if there is none.
 func MissingPath(line string) string {
 	if !missingWords.MatchString(line) {
 		return ""

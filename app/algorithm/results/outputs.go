@@ -11,7 +11,7 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// Outputs are the [[outputs]] of an algorithm, in the order of its file.
+// Outputs holds the [[outputs]] of an algorithm, in the order of its file.
 type Outputs []Output
 
 // Output is one or more files of a result.
@@ -20,7 +20,7 @@ type Output struct {
 	Title    string `json:"title"`
 	Kind     string `json:"kind,omitempty"` // kind of view
 	File     string `json:"file"`           // path pattern
-	Required bool   `json:"required"`       // without it, a job fails
+	Required bool   `json:"required"`       // a job without it fails
 
 	matches *regexp.Regexp
 }
@@ -45,7 +45,7 @@ func ReadOutputs(r *tomltree.Reader) Outputs {
 	return all
 }
 
-// Named returns the output with this name, nil if there is none.
+// Named returns the output with this name, or nil if there is none.
 func (all Outputs) Named(name string) *Output {
 	for i := range all {
 		if all[i].Name == name {
@@ -74,8 +74,8 @@ func (all Outputs) cover(pattern string) bool {
 	return slices.ContainsFunc(all, func(o Output) bool { return o.matches.MatchString(pattern) })
 }
 
-// Missing returns a message about the first required output missing from a result, "" if
-// none is missing. files yields names and sizes; an empty file counts as missing.
+// Missing returns a message about the first required output missing from a result, or ""
+// if none is missing. files yields names and sizes; an empty file counts as missing.
 func (all Outputs) Missing(files iter.Seq2[string, int64]) string {
 	for _, o := range all {
 		if !o.Required {

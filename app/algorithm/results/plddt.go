@@ -16,7 +16,7 @@ type PLDDT struct {
 // usualBands are the color boundaries of AlphaFold.
 var usualBands = []float64{50, 70, 90}
 
-// readPLDDT reads the plddt table of a view, nil if there is none.
+// readPLDDT reads the plddt table of a view, or nil if there is none.
 func readPLDDT(r *tomltree.Reader, view *tomltree.Node) *PLDDT {
 	t := r.Table(view, "plddt")
 	if t == nil {

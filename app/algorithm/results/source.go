@@ -18,7 +18,8 @@ var origins = map[string][]string{
 	"bfactor": {"take"},
 }
 
-// readSource reads where to find a metric, nil if in metrics.json.
+// readSource reads where to find a metric. It returns nil if the metric is in
+// metrics.json.
 func readSource(r *tomltree.Reader, name string, t *tomltree.Node) source {
 	origin := ""
 	for _, key := range []string{"file", "table", "json", "bfactor"} {

@@ -44,7 +44,7 @@ func (in *reading) figure(s source) (*strictjson.Value, error) {
 	return v, err
 }
 
-// locate returns the first file that matches a pattern, in order of names.
+// locate returns the file that matches a pattern and comes first by name.
 func (in *reading) locate(pattern string) (string, error) {
 	names, err := fs.Glob(in.out, pattern)
 	if err != nil || len(names) == 0 {
@@ -108,7 +108,7 @@ func (s countOf) find(in *reading, file string) (*strictjson.Value, error) {
 		n, err := io.ReadFull(f, buffer[held:])
 		text := buffer[:held+n]
 		end := len(text)
-		if err == nil { // more can follow
+		if err == nil { // the file can continue
 			if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
 				end = i + 1
 			}

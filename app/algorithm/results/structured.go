@@ -21,7 +21,7 @@ type columnOf struct {
 	path   string
 	column string // "" only for counting rows
 	take   string
-	where  map[string]string // required cell texts by column
+	where  map[string]string // required text of cells, by column
 }
 
 func (s columnOf) file() string { return s.path }
@@ -192,7 +192,7 @@ func addNumbers(sum *statistic, v *strictjson.Value) {
 // atoms if there are none. It reads only the first of several models.
 type bFactorOf struct {
 	path, take string
-	plddt      *PLDDT // nil if not pLDDT, or no view declares it
+	plddt      *PLDDT // nil if no view declares the B factors as pLDDT
 }
 
 func (s bFactorOf) file() string { return s.path }

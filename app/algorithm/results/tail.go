@@ -43,12 +43,12 @@ func readTail(out fs.FS, name string, most int64) (text []byte, err error) {
 	return text, err
 }
 
-// lastMatch returns the first group of the last match, nil if nothing matches.
+// lastMatch returns the first group of the last match, or nil if nothing matches.
 func lastMatch(pattern *regexp.Regexp, text []byte) []byte {
 	return lastMatchInPieces(pattern, text, 1<<20, 1<<16)
 }
 
-// lastMatchInPieces searches a text in pieces from its end, so that many matches take
+// lastMatchInPieces searches text in pieces from its end, so that many matches take
 // little memory. The pieces overlap because a match can cross their boundary.
 func lastMatchInPieces(pattern *regexp.Regexp, text []byte, size, overlap int) []byte {
 	for end := len(text); ; {
@@ -67,8 +67,9 @@ func lastMatchInPieces(pattern *regexp.Regexp, text []byte, size, overlap int) [
 	}
 }
 
-// lastInPiece searches one piece of a text. It skips a match at a cut and leaves it to
-// the next piece, since the pattern might have matched the cut as the end of the text.
+// lastInPiece searches one piece of the text. It skips a match that touches a cut,
+// because the pattern might have taken the cut for the end of the text. Such a match is
+// found in the next piece.
 func lastInPiece(pattern *regexp.Regexp, piece []byte, isFirst, isLast bool) []byte {
 	all := pattern.FindAllSubmatchIndex(piece, -1)
 	for i := len(all) - 1; i >= 0; i-- {

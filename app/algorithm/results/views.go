@@ -25,10 +25,10 @@ const (
 	Text       = "text"
 )
 
-// Views are the [[views]] of an algorithm, in the order of its file.
+// Views holds the [[views]] of an algorithm, in the order of its file.
 type Views []View
 
-// View is a viewable part of a job's files.
+// View describes how to display some of a job's files.
 type View struct {
 	Name     string            `json:"name"`
 	Kind     string            `json:"kind"`
@@ -56,7 +56,7 @@ type View struct {
 	matches *regexp.Regexp
 }
 
-// Named returns the view with this name, nil if there is none.
+// Named returns the view with this name, or nil if there is none.
 func (all Views) Named(name string) *View {
 	for i := range all {
 		if all[i].Name == name {
@@ -77,7 +77,7 @@ func (v *View) ExtraColumns() []string {
 }
 
 // Match reports whether a file belongs to the view, and returns the path of its topology,
-// "" if it needs none.
+// or "" if it needs none.
 func (v *View) Match(file string) (topology string, ok bool) {
 	stars := v.matches.FindStringSubmatch(file)
 	if stars == nil {
@@ -121,7 +121,8 @@ const (
 
 var ownFiles = []string{"job.json", "log.txt"}
 
-// noPattern explains why a pattern cannot match any file of a result, "" if it can.
+// noPattern explains why a pattern cannot match any file of a result, or returns "" if it
+// can.
 func noPattern(pattern string) string {
 	names := strings.Split(pattern, "/")
 	switch {
@@ -198,7 +199,7 @@ func readShownOutput(r *tomltree.Reader, t *tomltree.Node, outputs Outputs) (sho
 	return shown
 }
 
-// readPattern reads a path pattern, "" if it is invalid.
+// readPattern reads a path pattern, or "" if it is invalid.
 func readPattern(r *tomltree.Reader, t *tomltree.Node, key string) string {
 	n := t.Member(key)
 	pattern := r.Text(t, key)
@@ -215,7 +216,7 @@ func readPattern(r *tomltree.Reader, t *tomltree.Node, key string) string {
 // maxSeparation limits MinSeparation.
 const maxSeparation = 1000
 
-// readByColumn reads a table of texts by column name.
+// readByColumn reads a table of strings keyed by column name.
 func readByColumn(r *tomltree.Reader, t *tomltree.Node, key string) map[string]string {
 	n := r.Table(t, key)
 	if n == nil {
@@ -253,7 +254,7 @@ func (v *View) checkKeys(r *tomltree.Reader, t *tomltree.Node) {
 	v.checkDrawn(r, t)
 }
 
-// checkDrawn reports errors and fits of columns that are not drawn.
+// checkDrawn reports standard errors and fits of columns that are not drawn.
 func (v *View) checkDrawn(r *tomltree.Reader, t *tomltree.Node) {
 	if len(v.Y) == 0 {
 		return

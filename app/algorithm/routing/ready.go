@@ -81,7 +81,7 @@ func (r *Router) missing(a *algorithm.File, executor string) []string {
 }
 
 // Forbidden returns the first cluster option of an algorithm that the configuration does
-// not allow, "" if all are allowed.
+// not allow, or "" if all are allowed.
 func (r *Router) Forbidden(a *algorithm.File) string { return a.Placement.NotAllowed(r.table.Allowed) }
 
 // readyFor is the TTL of a successful readiness check. Looking up programs costs a few

@@ -24,7 +24,8 @@ type Table struct {
 	// is unknown.
 	Largest func(placement.Placement) (placement.Node, bool)
 	// Missing returns what a placement requires but the cluster is known to lack, such as
-	// "no partition gpu", or "" if nothing. A nil Missing means that this is unknown.
+	// "no partition gpu", or "" if it lacks nothing. A nil Missing means that this is
+	// unknown.
 	Missing func(placement.Placement) string
 }
 
@@ -39,7 +40,7 @@ type Limit struct {
 // every job; an empty target changes nothing.
 type Rule struct {
 	Algorithm, Organization, User string              // type; name; e-mail address
-	Min                           placement.Resources // minimum of each resource that a job must need
+	Min                           placement.Resources // matches only jobs that need at least this much of each resource
 
 	Executor  string
 	Placement placement.Placement
@@ -142,8 +143,9 @@ func (r *Router) ChooseExecutor(a *algorithm.File, by User, needs placement.Reso
 	return executor, limit, faults
 }
 
-// MemoryFor returns how much of the memory that a user's job needs its executor can
-// provide: less if no machine has that much, and 0 if the job cannot run even with less.
+// MemoryFor returns how much memory the executor can provide for a user's job: as much as
+// the job needs, less if no machine has that much, and 0 if the job cannot run even with
+// less.
 func (r *Router) MemoryFor(a *algorithm.File, executor string, by User, needs placement.Resources, seconds int64) int64 {
 	if r.fits(a, executor, by, needs, seconds) {
 		return needs.MemoryBytes

@@ -58,7 +58,7 @@ func (c *checker) unknownWord(m tomltree.Member, also []string) {
 	c.Errorf(m.Line, "unknown key %q: it is neither a parameter key (%s) nor a JSON Schema keyword", m.Name, strings.Join(c.own, ", "))
 }
 
-// types returns the types that a schema declares, nil if it declares none.
+// types returns the types that a schema declares, or nil if it declares none.
 func (c *checker) types(n *tomltree.Node) []string {
 	if n == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// Maximum lengths of a detail's texts.
+// Maximum lengths of the strings in a detail.
 const (
 	maxDetailText = 2000
 	maxTypeText   = 200

@@ -10,13 +10,13 @@ import (
 )
 
 // Builtin returns the in-process equivalent of a validator command that runs this
-// program, nil if there is none. Like a validator, it reads documents and writes errors;
-// it stops when ctx is done.
+// program, or nil if there is none. Like a validator, it reads documents and writes
+// errors; it stops when ctx is done.
 type Builtin func(argv []string) func(ctx context.Context, documents io.Reader, faults io.Writer) error
 
 // builtinLimit is the size of a document or file above which a check runs in a separate
-// process, whose memory is limited: the errors of a long text can take forty times its
-// length.
+// process with limited memory, because the errors in a long document can take forty times
+// its size.
 const builtinLimit = 1 << 20
 
 // isSmall reports whether the documents and files of a call are within builtinLimit.
@@ -27,7 +27,7 @@ func (c *call) isSmall() bool {
 	})
 }
 
-// builtinOf returns a function that makes the call in this process, nil if it needs a
+// builtinOf returns a function that makes the call in this process, or nil if it needs a
 // separate process.
 func (p *Pool) builtinOf(c call) runFunc {
 	if p.options.Builtin == nil || !c.isSmall() {
@@ -41,7 +41,7 @@ func (p *Pool) builtinOf(c call) runFunc {
 		ctx, tooMuch := context.WithCancel(ctx)
 		defer tooMuch()
 		answers := &boundedBuffer{most: outputLimit, full: tooMuch}
-		// A panic of the engine ends only this check, as in a separate process.
+		// A panic in the engine ends only this check, as in a separate process.
 		defer func() {
 			if p := recover(); p != nil {
 				output, err = nil, fmt.Errorf("panic: %v", p)

@@ -16,7 +16,7 @@ import (
 
 // PoolOptions configure a Pool. Zero values select the defaults.
 type PoolOptions struct {
-	Concurrency int           // concurrent programs, of which one user gets all but one; default: number of CPUs, at least 2
+	Concurrency int           // concurrent programs, all but one of which a single user can run; default: number of CPUs, at least 2
 	Wait        time.Duration // maximum wait for a slot; default: one minute
 	Timeout     time.Duration // time limit for a check of up to 100 documents; default: five seconds
 	TempDir     TempDir       // creates working directories; default: the system temporary directory
@@ -76,9 +76,9 @@ func (p *Pool) Close() {
 	p.builtin.Close(errStopping)
 }
 
-// AskProgram returns a list of errors found by the program for each question; paths are
-// relative to the settings. Users share the pool fairly. The returned error is not an
-// error in the settings; it means that the program could not be run.
+// AskProgram runs the program on each question and returns the errors that it found.
+// Paths are relative to the settings. Users share the pool fairly. The returned error is
+// not an error in the settings; it means that the program could not be run.
 func (p *Pool) AskProgram(ctx context.Context, user string, program Program, questions []Input) ([][]fault.Field, error) {
 	faults := make([][]fault.Field, len(questions))
 	calls := program.calls(questions)

@@ -39,7 +39,7 @@ type Prober struct {
 	confine Confine
 	path    string // PATH used to find programs
 
-	mu    sync.Mutex // also held while a program runs: one at a time
+	mu    sync.Mutex // also held while a program runs, so that only one runs at a time
 	known map[string]answer
 }
 

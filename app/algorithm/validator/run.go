@@ -17,8 +17,8 @@ import (
 )
 
 // Confine limits a command that has not started yet, and makes it run in a sandbox in
-// which it can read files and whatever the algorithm allows. done cleans up after the
-// command has exited, or if it was never started.
+// which it can read the given files and everything that the algorithm allows. done cleans
+// up after the command has exited, or if it was never started.
 type Confine func(c *exec.Cmd, may protocol.Sandbox, files []string) (done func(), err error)
 
 func unconfined(*exec.Cmd, protocol.Sandbox, []string) (done func(), err error) {

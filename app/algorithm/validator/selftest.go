@@ -92,7 +92,8 @@ func howEnded(ended error) string {
 	return fmt.Sprintf("exit status %d", exit.ExitCode())
 }
 
-// firstLine returns the interpreter that a script names, "" if none.
+// firstLine returns the interpreter that a script names in its first line, or "" if there
+// is none.
 func firstLine(script string) string {
 	f, err := os.Open(script)
 	if err != nil {

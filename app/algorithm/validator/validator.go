@@ -1,8 +1,8 @@
 // Package validator runs programs that check what a schema cannot express. A program
-// reads one JSON document of settings and prints one array of details; or it reads one
-// document per line and prints one array per line, in the same order, so that a batch
-// needs only one process. The package also queries the versions of programs and runs
-// self-tests.
+// reads one JSON document of settings and prints one array of details. Alternatively, it
+// reads one document per line and prints one array per line, in the same order, so that a
+// batch needs only one process. The package also queries the versions of programs and
+// runs self-tests.
 package validator
 
 import (
@@ -39,7 +39,7 @@ type Input struct {
 // covers.
 type call struct {
 	argv      []string
-	files     []string // those whose paths are in argv
+	files     []string // files whose paths are in argv
 	input     []byte
 	longest   int // size in bytes of the longest document in input
 	questions []int

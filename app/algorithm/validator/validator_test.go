@@ -78,7 +78,7 @@ func TestBuiltinCheckNeedsNoProcess(t *testing.T) {
 	}
 }
 
-// A long text can take much memory, which only a separate process can limit.
+// A long document can take a lot of memory, which only a separate process can limit.
 func TestBuiltinCheckOfALongTextNeedsAProcess(t *testing.T) {
 	pool := builtin(func(_ context.Context, _ io.Reader, faults io.Writer) error {
 		_, err := io.WriteString(faults, "[]")

@@ -33,7 +33,7 @@ func (d *Digester) File(ctx context.Context, path string) (sum string, size int6
 }
 
 // Copy writes a stream to a file, which appears complete, durable and private, or not at
-// all. The next Copy overwrites what a crash has left.
+// all. The next Copy to the same path overwrites anything left by a crash.
 func (d *Digester) Copy(ctx context.Context, path string, from io.Reader) (sum string, size int64, err error) {
 	temporary := path + temporarySuffix
 	to, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -20,14 +20,14 @@ func Put(root *os.Root, name string, data []byte) error {
 }
 
 // Disk makes all files of one file system durable at once. For many small files, that
-// costs far less than a sync each. It is safe for concurrent use.
+// costs far less than syncing each of them. It is safe for concurrent use.
 type Disk struct {
 	dir *os.File
 
 	mu      sync.Mutex
 	waiting []chan error // for a sync that has not started
 	syncing bool
-	failed  error // of the first sync that failed
+	failed  error // error of the first failed sync
 }
 
 // OpenDisk opens the file system of a directory. Only errors that occur afterwards are
@@ -45,7 +45,7 @@ func (d *Disk) Close() error { return d.dir.Close() }
 
 // Sync makes everything durable that was written before the call. Concurrent calls share
 // a sync. An error means that something could not be written, by any process; to find out
-// what, each file has to be synced individually. The kernel reports a failure once,
+// what, each file has to be synced individually. The kernel reports a failure only once,
 // perhaps to a call before the one that it concerns, so all later calls return the error
 // too.
 func (d *Disk) Sync() error {

@@ -15,7 +15,7 @@ import (
 func TestMkdirAll(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "a", "b", "c")
-	for range 2 { // the second time is no error
+	for range 2 { // the second call must succeed, too
 		must.OK(t, MkdirAll(dir, 0o700))
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {

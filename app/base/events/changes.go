@@ -37,7 +37,7 @@ func (c *Changes[ID]) Watch(id ID) (changed <-chan struct{}, release func()) {
 	}
 }
 
-// Watched returns the objects whose changes callers wait for.
+// Watched returns the objects that have waiters.
 func (c *Changes[ID]) Watched() []ID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *Changes[ID]) Watched() []ID {
 	return ids
 }
 
-// Notify wakes all waiters for a change of these objects.
+// Notify wakes all waiters of these objects.
 func (c *Changes[ID]) Notify(ids ...ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

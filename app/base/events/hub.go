@@ -15,10 +15,10 @@ type Topic struct {
 // further behind misses some.
 const maxQueue = 1024
 
-// Hub passes events on to listeners. It never waits for a listener: it records that there
+// Hub delivers events to listeners. It never waits for a listener: it records that there
 // is news, wakes the listener, and keeps a bounded queue for all listeners of a topic. In
-// addition to events, each of which counts, it keeps reports, of which only the latest
-// about an object counts.
+// addition to these events, the hub keeps reports: a new report about an object replaces
+// the previous one.
 //
 // Events of one owner never reach listeners of another.
 type Hub[E any] struct {
@@ -32,10 +32,11 @@ type owner[E any] struct {
 	topics    map[Topic]*topic[E]
 	version   uint64 // number of reports so far
 	reports   list.List
-	about     map[string]*list.Element // of reports
+	about     map[string]*list.Element // elements of reports, by object
 }
 
-// report is the latest about one object; the list is in order of version.
+// report is the latest report about one object. The list of reports is in order of
+// version.
 type report[E any] struct {
 	version uint64
 	about   string
@@ -44,9 +45,9 @@ type report[E any] struct {
 
 type topic[E any] struct {
 	queue     []E
-	first     uint64 // number of queue[0], counted since there are listeners
+	first     uint64 // number of queue[0], counted from the topic's first listener
 	listeners map[*Listener[E]]struct{}
-	woken     int // listeners with news that they have not taken
+	woken     int // listeners that were woken but have not taken their news
 }
 
 // Listener receives the events of one topic. It is for use by one goroutine.
@@ -56,7 +57,7 @@ type Listener[E any] struct {
 	topic Topic
 	wake  chan struct{}
 
-	// These belong to the hub.
+	// These fields belong to the hub and are guarded by its mutex.
 	next  uint64 // position in the queue
 	seen  uint64 // version of the last report taken
 	woken bool
@@ -65,8 +66,8 @@ type Listener[E any] struct {
 // News is what happened since a listener's previous Take.
 type News[E any] struct {
 	Events  []E
-	Missed  bool // there were too many events: Events is empty
-	Reports []E  // the first time all of the owner's reports, later only new ones
+	Missed  bool // too many events occurred, so Events is empty
+	Reports []E  // all of the owner's reports on the first call, then only new ones
 	Last    ID   // ID of the last event; zero if nothing was published
 }
 
@@ -187,7 +188,7 @@ func (h *Hub[E]) Forget(of, about string) {
 	h.tidy(of, o)
 }
 
-// WakeAll wakes all listeners, so that they check whether they are still allowed.
+// WakeAll wakes all listeners, so that they check whether they still have access.
 func (h *Hub[E]) WakeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -227,7 +228,7 @@ func (t *topic[E]) markTaken(l *Listener[E]) {
 	}
 }
 
-// Wake returns the channel that receives when there is news.
+// Wake returns a channel that receives a value when there is news.
 func (l *Listener[E]) Wake() <-chan struct{} { return l.wake }
 
 // Take returns the news. The caller must not change its slices.

@@ -18,7 +18,7 @@ type Record struct {
 	Headed  bool   // it has a header
 	Line    int    // line number of its start, from 1
 	Letters string // as returned by Clean, without a final *
-	Wrap    Wrap   // of its lines
+	Wrap    Wrap   // how its lines are wrapped
 }
 
 // ID returns the first word of the header, or "" if there is none.
@@ -48,9 +48,10 @@ func KindOf(line string) Kind {
 	return Letters
 }
 
-// Parse returns the records of a text with line feeds (see plaintext.Unix), but no more
-// than most+1. It accepts any text: without headers it is one sequence, and letters
-// before the first header are a record without one, which Unsure reports.
+// Parse returns the records in text whose lines end with a line feed (see
+// plaintext.Unix), but no more than most+1. It accepts any text: if there are no headers,
+// the text is one sequence, and letters before the first header form a record without a
+// header, which Unsure reports.
 func Parse(text []byte, most int) []Record {
 	var p parser
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
@@ -63,8 +64,9 @@ func Parse(text []byte, most int) []Record {
 	return p.records
 }
 
-// Unsure explains, to follow the word "has", why the first record of a text might not be
-// one sequence; "" means that it is one. more says that other records follow.
+// Unsure explains why the first record of a file might not be one sequence, or returns ""
+// if it is one. The explanation completes a sentence that ends with "has". more says that
+// other records follow.
 func Unsure(first *Record, more bool) string {
 	switch {
 	case first.Headed:

@@ -25,7 +25,7 @@ const (
 	OutputRemoved        Code = "OUTPUT_REMOVED" // of a failed job, some time after the failure
 	InputRemoved         Code = "INPUT_REMOVED"  // of a finished job
 	MethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
-	JobAlreadyExists     Code = "JOB_ALREADY_EXISTS" // the name belongs to different work
+	JobAlreadyExists     Code = "JOB_ALREADY_EXISTS" // a different job has this name
 	JobNotCompleted      Code = "JOB_NOT_COMPLETED"
 	JobNotFinished       Code = "JOB_NOT_FINISHED"
 	JobNotFailed         Code = "JOB_NOT_FAILED"
@@ -68,8 +68,8 @@ type Field struct {
 	Type string `json:"type"` // missing, unknown, type, value, taken …
 }
 
-// String returns the location, such as settings[2].steps, and what to do. JSON turns
-// indexes into floats. If the message names the line and column of a table, the location
+// String returns the location, such as settings[2].steps, and what to do. Indexes decoded
+// from JSON are floats. If the message names the line and column of a table, the location
 // omits them.
 func (f Field) String() string {
 	place := ""

@@ -5,15 +5,15 @@ import "sync"
 // Budget is an amount of bytes or requests that holders take and give back. The fields
 // are set before the first use.
 type Budget struct {
-	All   int64 // of all holders together; 0 means no limit
-	Share int64 // of each holder; 0 means no limit, and the holder "" has none
+	All   int64 // limit for all holders together; 0 means no limit
+	Share int64 // limit for each holder except ""; 0 means no limit
 
 	Spent      error // returned by Take if All is exceeded
 	ShareSpent error // returned by Take if Share is exceeded
 
 	mu       sync.Mutex
 	taken    int64
-	byHolder map[string]int64 // without holders that hold nothing
+	byHolder map[string]int64 // only holders whose amount is not 0
 }
 
 // Take takes the whole amount for a holder, or returns an error.

@@ -17,8 +17,8 @@ type heldSlot struct {
 
 type slotKey struct{}
 
-// WithoutSlot calls wait without the slot that ctx might have. Afterwards ctx has a slot
-// again, unless it is done.
+// WithoutSlot calls wait after releasing the slot of ctx, if it has one. Afterwards it
+// acquires a slot again, unless ctx is done.
 func WithoutSlot(ctx context.Context, wait func()) {
 	p, _ := ctx.Value(slotKey{}).(*heldSlot)
 	if p == nil {

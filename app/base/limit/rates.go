@@ -10,8 +10,8 @@ import (
 // maxNames limits the memory of one Rates.
 const maxNames = 10_000
 
-// Rates is a token bucket for each name: it allows a number of events per second, and
-// bursts of as many as are allowed in one second. A nil Rates allows everything.
+// Rates keeps a token bucket for each name. It allows a number of events per second, and
+// bursts of as many events as are allowed in one second. A nil Rates allows everything.
 type Rates struct {
 	perSecond float64
 	now       func() time.Time
@@ -20,7 +20,7 @@ type Rates struct {
 	byName map[string]*rate.Limiter
 }
 
-// NewRates returns rates with the clock now, or nil if perSecond is not positive.
+// NewRates returns a Rates that uses the clock now, or nil if perSecond is not positive.
 func NewRates(perSecond float64, now func() time.Time) *Rates {
 	if perSecond <= 0 {
 		return nil

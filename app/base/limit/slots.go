@@ -1,6 +1,6 @@
 // Package limit bounds concurrent use, so that no holder (an organization, a user, an API
-// key, an address) keeps others out: requests wait for Slots, a Budget rejects them when
-// it is spent, and Rates limit how often something happens.
+// key, an address) can starve the others. Requests wait for Slots, a Budget rejects them
+// when it is spent, and Rates limits how often something happens.
 package limit
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Slots are shared by holders: each slot is for one request at a time. Waiting holders
-// are served in turn, and the requests of one holder in order of arrival. The fields are
-// set before the first use.
+// Slots is a pool of slots that holders share. Each slot is for one request at a time.
+// Waiting holders are served in turn, and the requests of one holder in order of arrival.
+// The fields are set before the first use.
 type Slots struct {
 	All  int // number of slots; 0 means no limit
 	Each int // slots per holder; 0 means no limit
@@ -31,7 +31,7 @@ type Slots struct {
 // The queues, in order of priority.
 const (
 	returning = iota // from WithoutSlot
-	arriving         // of holders that are not known yet
+	arriving         // from Arrive, when the holder is not known yet
 	entering
 )
 
@@ -44,11 +44,11 @@ type queue struct {
 // waiter receives one value: nil when it has a slot, or the reason why it never gets one.
 type waiter chan error
 
-// ForProcessors returns slots for requests that compute. It leaves two of the processors
-// that run goroutines to others: one to the store's writer, and one to small requests. Go
-// runs goroutines in the order in which they became ready, and polls the network when
-// none is left: without a limit, a page would wait for all submissions that came before
-// it.
+// ForProcessors returns slots for requests that use the CPU. It leaves free two of the
+// processors that run goroutines: one for the store's writer, and one for small requests.
+// Go runs goroutines in the order in which they became ready, and polls the network when
+// none is left. Without a limit, a page would therefore wait for all submissions that
+// came before it.
 func ForProcessors() *Slots { return &Slots{All: max(2, runtime.GOMAXPROCS(0)-2)} }
 
 // Take waits for a slot until ctx is done, and then returns the cause.
@@ -59,7 +59,7 @@ func (s *Slots) Take(ctx context.Context, holder string) (release func(), err er
 	return func() { s.release(holder) }, nil
 }
 
-// Try is Take for callers that can't wait: it reports whether there was a slot.
+// Try is like Take, but does not wait. It reports whether there was a free slot.
 func (s *Slots) Try(holder string) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *Slots) acquireOrQueue(in int, holder string) (waiter, error) {
 		return nil, s.closed
 	case s.MaxRequests > 0 && s.held[holder]+len(s.queues[in].waiting[holder]) >= s.MaxRequests:
 		return nil, s.ErrTooManyRequests
-	case s.hasCapacity(holder): // so no waiter could use it
+	case s.hasCapacity(holder): // a free slot that no waiter can use
 		s.countHeld(holder)
 		return nil, nil
 	}

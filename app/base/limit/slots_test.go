@@ -136,7 +136,7 @@ func TestCrowdLimit(t *testing.T) {
 		c.enter(t.Context(), "a1", "b1")
 		c.enter(ctx, "a2")
 		c.enter(t.Context(), "a3", "c1", "c2", "c3")
-		for _, holder := range []string{"a", "c"} { // whether one request has a slot or all wait
+		for _, holder := range []string{"a", "c"} { // a has a slot and two waiting requests; c has three waiting
 			if _, err := c.slots.Take(t.Context(), holder); !errors.Is(err, crowded) {
 				t.Errorf("one more of %s: %v", holder, err)
 			}
@@ -162,7 +162,7 @@ func TestClosedSlotsAreRefused(t *testing.T) {
 		synctest.Wait()
 		slices.Sort(c.passed[1:])
 		c.want("a1 -a2 -b1")
-		c.end("a1") // it runs until then
+		c.end("a1") // a1 keeps its slot until then
 		if _, err := c.slots.Take(t.Context(), "c"); !errors.Is(err, closed) {
 			t.Errorf("a request that comes later: %v", err)
 		}

@@ -68,7 +68,7 @@ const (
 )
 
 // CheckTag returns what is wrong with a tag, or "" if it is valid. Filters write a tag as
-// key:value, so the key has no colon.
+// key:value, so a key can't contain a colon.
 func CheckTag(key, value string) string {
 	switch {
 	case utf8.RuneCountInString(key) > maxTagKeyRunes:
@@ -134,11 +134,11 @@ func checkPrintable(s string) string {
 	return ""
 }
 
-// invisible characters make two names look the same. Notes can contain them, because some
-// scripts and symbols need joiners.
+// invisible lists characters that can make two different names look the same. Notes can
+// contain them, because some scripts and symbols need joiners.
 const invisible = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
-// blanks are letters and symbols that are displayed as empty space: the Hangul fillers
+// blanks lists letters and symbols that are displayed as empty space: the Hangul fillers
 // and the empty Braille pattern.
 const blanks = "\u115f\u1160\u2800\u3164\uffa0"
 

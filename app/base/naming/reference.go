@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// Reference refers to a file: in a job's result, by its digest, or otherwise an upload.
+// Reference refers to a file in a job's result, to a file with a given digest, or to an
+// upload.
 type Reference struct {
 	OfJob  bool
-	Job    string // the job whose result has it
+	Job    string // the job whose result contains the file
 	Path   string // in that result; "" if Output is set
 	Output string // an output declared by the job's algorithm: one file or many
 

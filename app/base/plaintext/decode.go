@@ -21,8 +21,8 @@ func (w *FileError) Error() string {
 	return fmt.Sprintf("line %d: %s", w.Line, w.Msg)
 }
 
-// Decode returns a text in UTF-8 without a byte order mark, with lines that end with a
-// line feed. It reads UTF-8, UTF-16 with a byte order mark, and Windows-1252, which
+// Decode converts text to UTF-8 without a byte order mark, with lines that end with a
+// line feed. It accepts UTF-8, UTF-16 with a byte order mark, and Windows-1252, which
 // Western European spreadsheets use. It rejects ambiguous text and control characters.
 func Decode(text []byte) ([]byte, *FileError) {
 	r := NewReader(bytes.NewReader(text))
@@ -36,8 +36,8 @@ func Decode(text []byte) ([]byte, *FileError) {
 	return fromWindows(unix, r.Returns)
 }
 
-// Control returns an error for a control character, which readable text does not have.
-// Lines must end with a line feed.
+// Control returns an error for the first control character in text that should be
+// readable, or nil if there is none. Lines must end with a line feed.
 func Control(text []byte) *FileError { return controlAt(text, slices.IndexFunc(text, isControl)) }
 
 // Zero is like Control, but allows control characters other than zero.
@@ -70,8 +70,8 @@ func isWideUnmarked(text []byte) bool {
 	return len(head) >= 4 && (zeros[0] == 0 && zeros[1] == len(head)/2 || zeros[1] == 0 && zeros[0] == (len(head)+1)/2)
 }
 
-// fromWindows decodes a text that is not UTF-8. If it also has UTF-8 characters or old
-// Mac line endings, the other bytes are ambiguous.
+// fromWindows decodes text that is not valid UTF-8. It returns an error if the text also
+// has UTF-8 characters or old Mac line endings, because the encoding is then unknown.
 func fromWindows(text []byte, ofOldMac bool) ([]byte, *FileError) {
 	decoded := make([]byte, 0, len(text)+len(text)/8)
 	var several bool
@@ -101,7 +101,8 @@ func fromWindows(text []byte, ofOldMac bool) ([]byte, *FileError) {
 	return decoded, nil
 }
 
-// windows returns the character of a byte from 0x80 on, or U+FFFD if there is none.
+// windows returns the Windows-1252 character for a byte of at least 0x80, or U+FFFD if
+// there is none.
 func windows(b byte) rune {
 	if b >= 0xa0 {
 		return rune(b)

@@ -10,10 +10,10 @@ import (
 // MaxUnpacked limits the unpacked size of a file in bytes.
 const MaxUnpacked = 1 << 30
 
-// ErrTooLarge means that a text exceeds its size limit.
+// ErrTooLarge means that unpacked text exceeds its size limit.
 var ErrTooLarge = errors.New("exceeds the size that can be read")
 
-// ErrDamaged is the error of reading a packed text from a damaged file.
+// ErrDamaged is the error for a damaged gzip file.
 type ErrDamaged struct{ Err error }
 
 func (e ErrDamaged) Error() string { return "is a damaged gzip file: " + e.Err.Error() }
@@ -24,7 +24,7 @@ func (e ErrDamaged) Unwrap() error { return e.Err }
 // its name.
 func Unpack(file io.Reader) (text io.Reader, packed bool, err error) {
 	in := bufio.NewReaderSize(file, 64<<10)
-	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" { // errors are reported by the read
+	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" { // Read reports the error
 		return in, false, nil
 	}
 	packing := &source{Reader: in}
@@ -38,7 +38,7 @@ func Unpack(file io.Reader) (text io.Reader, packed bool, err error) {
 	return &unpacked{content, packing, MaxUnpacked}, true, nil
 }
 
-// source keeps errors of reading a packed file, to distinguish them from damage.
+// source records errors reading a packed file, to distinguish them from damage.
 type source struct {
 	*bufio.Reader
 	err error
@@ -69,7 +69,7 @@ func (s *source) wrap(err error) error {
 	return ErrDamaged{err}
 }
 
-// unpacked limits the unpacked size: a small file can unpack to any size.
+// unpacked limits the unpacked size, because a small file can unpack to any size.
 type unpacked struct {
 	*gzip.Reader
 	packing *source

@@ -27,7 +27,7 @@ func TestUnpack(t *testing.T) {
 	lost := errors.New("the disk is gone")
 	for name, tt := range map[string]struct {
 		file io.Reader
-		want string // its content
+		want string // unpacked content
 		err  string
 	}{
 		"text":          {strings.NewReader(text), text, ""},

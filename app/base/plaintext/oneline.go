@@ -11,7 +11,7 @@ func OneLine(b []byte, most int) string {
 	return Cut(strings.TrimSpace(Printable(b)), most)
 }
 
-// Printable replaces line breaks and other white space by spaces and removes characters
+// Printable replaces line breaks and other white space with spaces and removes characters
 // that can't be displayed.
 func Printable(b []byte) string {
 	return strings.Map(func(r rune) rune {

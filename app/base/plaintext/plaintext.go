@@ -1,5 +1,6 @@
-// Package plaintext reads text files of any system as Unix text in UTF-8, makes short
-// lines of program output, and finds the intended name for a mistyped one.
+// Package plaintext converts text files from any system to UTF-8 text with Unix line
+// endings, shortens program output to one line, and finds the closest known name for a
+// mistyped one.
 package plaintext
 
 import (
@@ -11,8 +12,8 @@ import (
 // mark is the byte order mark at the start of UTF-8 text from Windows programs.
 const mark = "\uFEFF"
 
-// Reader reads a text. Its exported fields are up to date after each Read. Bytes that are
-// neither UTF-8 nor UTF-16 remain unchanged.
+// Reader converts text to UTF-8 with Unix line endings. Its exported fields are up to
+// date after each Read. Bytes that are neither UTF-8 nor UTF-16 remain unchanged.
 type Reader struct {
 	Marked  bool // the text starts with a byte order mark
 	Wide    bool // the text is UTF-16
@@ -26,7 +27,7 @@ type Reader struct {
 // NewReader returns a reader of the text in source.
 func NewReader(source io.Reader) *Reader { return &Reader{source: source} }
 
-// Unix converts a text like a Reader.
+// Unix converts text as a Reader does.
 func Unix(text []byte) []byte {
 	unix, _ := io.ReadAll(NewReader(bytes.NewReader(text))) // reading from memory can't fail
 	return unix

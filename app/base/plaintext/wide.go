@@ -28,7 +28,7 @@ type wide struct {
 	skip   int // bytes of the byte order mark
 	part   [4 << 10]byte
 	raw    []byte // not yet decoded
-	text   []byte // not yet read
+	text   []byte // decoded but not yet read
 	err    error
 }
 

@@ -74,7 +74,7 @@ func (id ID) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16))
 }
 
-// First returns the smallest ID of a point in time.
+// First returns the smallest ID for a point in time.
 func First(at time.Time) (id ID) {
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
 	return id
@@ -110,7 +110,7 @@ func NewSource(floor ID) *Source {
 	return &Source{last: floor}
 }
 
-// Next returns the text form of a new ID, above all earlier ones.
+// Next returns the text form of a new ID, which is greater than all earlier ones.
 func (s *Source) Next(now time.Time) string {
 	id := First(now)
 	rand.Read(id[6:]) // never fails (crypto/rand)

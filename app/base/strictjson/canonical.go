@@ -9,8 +9,8 @@ import (
 )
 
 // AppendCanonical appends the canonical form: no white space, members sorted by name,
-// numbers as exact decimals. Texts with the same meaning become equal; 2^53 and 2^53+1 do
-// not.
+// numbers as exact decimals. Documents with the same meaning become equal; 2^53 and
+// 2^53+1 do not.
 func (v *Value) AppendCanonical(b []byte) []byte { return v.appendSorted(b, appendDecimal) }
 
 // appendSorted appends a value without white space, with members sorted by name and

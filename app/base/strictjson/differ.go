@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Differing returns the sorted names of the members in which objects differ: those that
-// are missing in some, and those with several values. All objects must be in the same
-// form, such as that of AppendPlain, so that equal values have equal bytes.
+// Differing returns the sorted names of the members that are missing in some objects or
+// have different values. All objects must be in the same form, such as that of
+// AppendPlain, so that equal values have equal bytes.
 func Differing(objects []json.RawMessage) ([]string, error) {
 	var first json.RawMessage
 	var usual []Member

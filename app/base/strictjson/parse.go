@@ -39,8 +39,8 @@ const (
 	maxValues       = 1_000_000 // per document; each takes about 150 bytes of memory
 )
 
-// Limits limit a JSON document. The API promises to accept the default ones; a site can
-// accept less.
+// Limits limits a JSON document. The API promises to accept documents within the default
+// limits; a site can set lower ones.
 type Limits struct {
 	Depth        int // levels of nesting
 	Members      int // per object
@@ -328,7 +328,7 @@ func (p *parser) escapedText(start int) (string, error) {
 
 var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape reads the part of an escape after the backslash.
+// escape reads the rest of an escape sequence after the backslash.
 func (p *parser) escape() (rune, error) {
 	c := p.peek()
 	if r, ok := escapes[c]; ok {

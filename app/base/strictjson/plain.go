@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// AppendPlain appends the form of settings that programs read: compact, with sorted
-// members and exact, plain numbers. It is canonical: texts with the same meaning yield
-// the same bytes.
+// AppendPlain appends settings in the form that programs read: compact, with sorted
+// members and exact, plain numbers. This form is canonical: documents with the same
+// meaning yield the same bytes.
 func AppendPlain(b []byte, v *Value) []byte { return v.appendSorted(b, appendPlain) }
 
 // AppendPlainMembers appends an object with these members in the form of AppendPlain.

@@ -158,7 +158,7 @@ const (
 	entities = "_entity"
 )
 
-// tables are the tables that are read.
+// tables maps each category that is read to its name in messages.
 var tables = map[string]string{atomSite: "atoms", entities: "entities"}
 
 // value reads a value, which is "" if it is unknown.

@@ -13,18 +13,18 @@ type grouper struct {
 	cut    bool // a TER record follows the last atom
 	at     map[place]*Residue
 	lines  map[string]*strand // by chain name
-	texts  map[string]string  // interned texts
+	texts  map[string]string  // interned strings
 	labels map[Label]*Label   // interned labels
 	block  []Atom             // preallocated atoms
 }
 
-// place identifies the residues of one number.
+// place identifies the residues that share a number.
 type place struct {
 	chain, insertion string
 	part, number     int32
 }
 
-// strand is the most recent part of a chain that has been read.
+// strand is the most recent segment of a chain that has been read.
 type strand struct {
 	part   int
 	ended  bool // it was followed by a TER record
@@ -39,7 +39,7 @@ func (g *grouper) entity(id, kind string) {
 	g.types[id] = kind
 }
 
-// ter records the end of a polymer. Some programs write TER also after ligands and water.
+// ter records the end of a polymer. Some programs also write TER after ligands and water.
 func (g *grouper) ter() {
 	if g.last != nil {
 		g.cut, g.last.ends = true, true
@@ -97,9 +97,9 @@ func (g *grouper) label(l *Label) *Label {
 
 func (r *Residue) id() residueID { return residueID{r.Name, r.Chain, r.Insertion, r.Number} }
 
-// startsNewResidue reports whether an atom that directly follows a residue of the same name and
-// number belongs to another residue to which the file gives the same number: the first
-// atom is repeated.
+// startsNewResidue reports whether an atom that directly follows a residue of the same
+// name and number starts another residue with that number. Such an atom repeats the first
+// atom of the residue.
 func (r *Residue) startsNewResidue(a *Atom) bool {
 	switch first := r.Atoms[0]; {
 	case isWater(r.Name) || r.Name == a.Name: // a water or an ion
@@ -165,18 +165,18 @@ func (g *grouper) residue(a *row) *Residue {
 	return r
 }
 
-// farthest is the largest distance in Å between an atom and the nearest one of its
+// farthest is the largest distance in Å between an atom and the nearest other atom of its
 // residue when an atom between them is missing.
 const farthest = 3
 
-// continues reports whether an atom that does not follow the others belongs to a residue,
-// such as hydrogens that a program appended to the file.
+// continues reports whether an atom belongs to a residue although it does not follow the
+// other atoms, like hydrogens that a program appended to the file.
 func (r *Residue) continues(a *Atom) bool {
 	return !r.full(a) && slices.ContainsFunc(r.Atoms, func(b *Atom) bool { return Distance(a, b) <= farthest })
 }
 
-// full reports whether a residue has an atom of that name, and a is not an alternate
-// location of it.
+// full reports whether a residue already has an atom with the name of a, apart from
+// alternate locations of a.
 func (r *Residue) full(a *Atom) bool {
 	return slices.ContainsFunc(r.Atoms, func(b *Atom) bool {
 		places := b.Alternate != a.Alternate && (b.Alternate != "" && a.Alternate != "" || Distance(a, b) <= longestBond)

@@ -35,8 +35,8 @@ type Residue struct {
 	Atoms                  []*Atom // including alternate locations
 	Hetero                 bool    // all atoms are HETATM
 
-	next         *Residue // startsNewResidue residue with the same number
-	entity       string   // in an mmCIF file
+	next         *Residue // another residue with the same number
+	entity       string   // entity ID in an mmCIF file
 	member       member   // whether it is part of a polymer
 	starts       bool     // it follows a TER record
 	ends         bool     // a TER record follows it
@@ -127,8 +127,8 @@ func (r *Residue) Backbone() bool {
 // polymer reports whether the residue is part of a polymer.
 func (r *Residue) polymer() bool { return r.Kind == Protein || r.Kind == Nucleic }
 
-// SideChain reports whether an amino acid has an atom beyond its alpha carbon, or needs
-// none.
+// SideChain reports whether an amino acid has a heavy atom in its side chain or is
+// glycine.
 func (r *Residue) SideChain() bool {
 	return r.Name == "GLY" || slices.ContainsFunc(r.Atoms, func(a *Atom) bool {
 		return !a.Hydrogen() && !slices.Contains(backboneAtoms, a.Name)

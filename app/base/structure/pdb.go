@@ -11,7 +11,7 @@ import (
 type pdb struct {
 	begun   bool  // an atom has been read
 	between bool  // the last model has ended
-	end     int   // the line whose END record ended it; 0 if another record did
+	end     int   // the line of the END record that ended it; 0 if another record did
 	first   first // atom of the first model
 	columns columns
 }
@@ -53,8 +53,8 @@ func isAtom(line string) bool {
 	return false
 }
 
-// isIndented reports whether a line is an atom record after blanks, which other programs
-// would not read.
+// isIndented reports whether a line is an atom record preceded by blanks, which other
+// programs would not read.
 func isIndented(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	return isAtom(line) && hasPoints(line)
@@ -173,7 +173,7 @@ func shifted(line string) bool {
 	return hasPoints(line[1:]) && isDigit(line[38]) && isDigit(line[46])
 }
 
-// columns is what earlier lines have shown about the columns.
+// columns holds what earlier lines have shown about the layout of the columns.
 type columns struct {
 	pairs bool // chain names have two letters
 	hex   bool // the last number was hexadecimal
@@ -181,7 +181,7 @@ type columns struct {
 }
 
 // readChain reads the chain name, which occupies the last column. The column before it
-// belongs to four-letter residue names or two-letter chain names.
+// can belong to a four-letter residue name or a two-letter chain name.
 func (c *columns) readChain(text, residue string) string {
 	if text[3] == ' ' {
 		return text[4:]

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// trustSequence resets membership to unknown if no residue has a number in a sequence:
-// the file then has none.
+// trustSequence resets membership to unknown if no residue has a sequence number, because
+// the file then has no such numbers.
 func (m *Model) trustSequence() {
 	if slices.ContainsFunc(m.Residues, func(r *Residue) bool { return r.member != outside }) {
 		return
@@ -86,9 +86,9 @@ func (m *Model) bind() {
 	}
 }
 
-// enclose makes residues like those of polymers part of one, if the file has them in
-// order before another of its residues, or right before its TER record: some residues in
-// between are missing.
+// enclose adds residues that could belong to a polymer to it if their numbers are in
+// order before a later residue of the polymer, or if they come right before its TER
+// record. They are not bound to the polymer where residues in between are missing.
 func (m *Model) enclose() {
 	type line struct {
 		chain string
@@ -115,8 +115,8 @@ func (m *Model) enclose() {
 	}
 }
 
-// kindBeside returns the kind of the polymer next to one of its residues whose kind is
-// not evident.
+// kindBeside returns the kind of polymer for a residue whose own kind is not evident,
+// judging by its neighbors.
 func (m *Model) kindBeside(k int) Kind {
 	for _, i := range []int{k - 1, k + 1} {
 		if i >= 0 && i < len(m.Residues) && m.Residues[i].Chain == m.Residues[k].Chain && m.Residues[i].alike() != Ligand {

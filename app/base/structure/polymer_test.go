@@ -8,7 +8,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// moved returns a text of peptide with another y coordinate.
+// moved returns the output of peptide with a different y coordinate.
 func moved(text string, y int) string {
 	return strings.ReplaceAll(text, "   0.000   0.000", fmt.Sprintf("%8.3f   0.000", float64(y)))
 }

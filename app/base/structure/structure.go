@@ -48,7 +48,7 @@ func (a *Atom) Hydrogen() bool { return a.Element == "H" || a.Element == "D" }
 
 // Reader reads the lines of a file one by one.
 type Reader struct {
-	Ended bool // the rest of the file does not concern the first model
+	Ended bool // the rest of the file does not belong to the first model
 
 	grouper grouper
 	cif     *cif
@@ -64,7 +64,7 @@ func NewReader() *Reader {
 }
 
 // Read reads the first model of a file, which can be gzip-compressed, and counts its
-// models. If it returns an error, the model holds the atoms before it.
+// models. If it returns an error, the model holds the atoms read before the error.
 func Read(file io.Reader) (*Model, error) {
 	r := NewReader()
 	text, _, err := plaintext.Unpack(file)
@@ -105,7 +105,7 @@ func (r *Reader) Line(line string, number int) error {
 func (r *Reader) Atoms() int { return r.grouper.model.Atoms }
 
 // Model returns the first model. It must be called at the end of the file, and returns an
-// error if the end is wrong.
+// error if the file is truncated.
 func (r *Reader) Model() (*Model, error) {
 	var err error
 	if r.cif != nil {
@@ -134,7 +134,7 @@ func Coordinate(text string) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// decimal parses a short number of digits and a point like strconv, but faster.
+// decimal parses a short decimal number like strconv, but faster.
 func decimal(text string) (float64, bool) {
 	digits, sign := text, 1.0
 	if text != "" && (text[0] == '-' || text[0] == '+') {

@@ -15,7 +15,7 @@ type Selection struct {
 	Modified  bool // extra atoms of modified amino acids of chains, so that they become standard ones
 }
 
-// Options are the arguments of `molrun engine pdb` that omit something.
+// Options lists the options of `molrun engine pdb` that omit atoms.
 var Options = []string{"no-hetero", "standard", "no-hydrogens"}
 
 // Option returns a pointer to the field that an option sets, or nil if there is no such
@@ -72,7 +72,7 @@ func WritePDB(source io.Reader, target io.Writer, leave Selection) (*Written, er
 		if to := names[from]; to != from {
 			w.Chains[from] = to
 		}
-		if r.Number > mostResidues { // a water
+		if r.Number > mostResidues { // only waters have such numbers
 			r.Number, w.Again = r.Number%(mostResidues+1), true
 		}
 		for _, a := range r.Atoms {
@@ -171,8 +171,8 @@ func (w *Written) residues(m *Model, leave Selection) (all []*Residue, err error
 }
 
 // standardize turns a modified residue of a polymer into a standard one. It reports
-// whether something of the residue is written, and adds the residue to holes if it should
-// be written but can't be.
+// whether any of the residue's atoms are written, and adds the residue to holes if it
+// should be written but can't be.
 func (r *Residue) standardize(m *Model, k int, w *Written, holes *[]string) bool {
 	polymer := r.polymer()
 	if polymer && r.Hetero && (r.Standard() || slices.Contains(nucleos, r.Name)) {
@@ -251,8 +251,8 @@ func lastOfPolymers(all []*Residue) map[string]int {
 	return last
 }
 
-// chainNames assigns a letter to each chain that has a longer name, or that has no name
-// while others have none either.
+// chainNames assigns a letter to each chain that has a longer name, and to chains without
+// a name if there are several.
 func chainNames(all []*Residue) (map[string]string, error) {
 	names := map[string]string{}
 	var long []string

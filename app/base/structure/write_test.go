@@ -85,8 +85,9 @@ ATOM      4  CB BTHR A   1       4.000   0.000   0.000  0.90  0.00           C
 	}
 }
 
-// peptide writes residues that are each bound to the next, given as RECORD NAME with the
-// number after it, optionally followed by other names for N, CA and C.
+// peptide writes residues, each bound to the next. A residue is given as record, name,
+// and chain with number, such as "ATOM GLY A1", optionally followed by other names for N,
+// CA and C.
 func peptide(residues ...string) string {
 	var text strings.Builder
 	for k, residue := range residues {

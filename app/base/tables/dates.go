@@ -35,7 +35,7 @@ func (b *workbook) date(days float64) (string, error) {
 }
 
 // notOfDate matches what a format code can contain in addition to the letters for parts
-// of a date: texts, colors and conditions (but not [h], [m] and [s]), and the word
+// of a date: literal text, colors and conditions (but not [h], [m] and [s]), and the word
 // General.
 var notOfDate = regexp.MustCompile(`(?i)"[^"]*"|\\.|_.|\*.|\[[^\]]*[^hms\]][^\]]*\]|general`)
 

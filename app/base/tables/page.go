@@ -131,8 +131,8 @@ type Order struct {
 }
 
 // Sorted returns up to limit rows in an order, starting after a mark; nil means the
-// beginning. Rows without a value in the column come last, equal ones in file order. It
-// reads the whole file and keeps no more than the page in memory.
+// beginning. Rows without a value in the column come last, and equal rows are in file
+// order. It reads the whole file but keeps no more than the page in memory.
 func (t *Table) Sorted(ctx context.Context, numeric []bool, by Order, after *Mark, limit int) (*Page, error) {
 	top := topMarks{by: by}
 	r := t.Rows(t.begin)

@@ -171,8 +171,8 @@ func (t *Table) split(row []byte, cells [][]byte) [][]byte {
 	}
 }
 
-// splitBlanks splits a row at blanks. The last column takes the whole rest, because it
-// often is a description.
+// splitBlanks splits a row at blanks. The last column takes the rest of the row, because
+// it often is a description.
 func (t *Table) splitBlanks(row []byte, cells [][]byte) [][]byte {
 	for row = trim(row); len(row) > 0; {
 		i := bytes.IndexAny(row, " \t")
@@ -216,7 +216,7 @@ func skipBlanks(row []byte, sep byte) []byte {
 	return row
 }
 
-// cutQuoted returns a text up to its closing quote, and the rest after that.
+// cutQuoted returns quoted text up to its closing quote, and the rest of the row.
 func cutQuoted(row []byte) (text, rest []byte) {
 	for {
 		i := bytes.IndexByte(row, '"')
@@ -274,8 +274,8 @@ func trim(cell []byte) []byte {
 	return cell
 }
 
-// Number returns the number in a cell. It is NaN if the cell is empty, has a text such as
-// "NA", or is infinite. ok is false for any other text.
+// Number returns the number in a cell. It is NaN if the cell is empty, contains text such
+// as "NA", or is infinite. ok is false for any other text.
 func Number(cell []byte) (v float64, ok bool) {
 	if len(cell) == 0 {
 		return math.NaN(), true
@@ -301,6 +301,6 @@ func Number(cell []byte) (v float64, ok bool) {
 	return 0, false
 }
 
-// plain reports whether a number has only decimal digits: the parser also accepts
-// hexadecimal ones.
+// plain reports whether a number has only decimal digits, because ParseFloat also accepts
+// hexadecimal numbers.
 func plain(cell []byte) bool { return !bytes.ContainsAny(cell, "xX_") }

@@ -22,7 +22,7 @@ type Sheet struct {
 	Wrong   []*plaintext.FileError
 	Local   bool // cells are separated by semicolons or tabs, and numbers can have a decimal comma
 
-	head    int          // line of the names
+	head    int          // line with the column names
 	unnamed map[int]bool // columns without a name that have cells
 }
 
@@ -38,7 +38,7 @@ const (
 	maxCells = 2_000_000
 )
 
-// ReadSheet reads a CSV or TSV text with the encoding, separators and line ends of any
+// ReadSheet reads CSV or TSV text with the encoding, separators and line endings of any
 // spreadsheet, or an .xlsx workbook. It reads at most most+1 rows. tabs says that tabs
 // separate the cells; otherwise the first line decides.
 func ReadSheet(data []byte, tabs bool, most int) *Sheet {
@@ -60,8 +60,8 @@ func (s *Sheet) fail(line int, format string, args ...any) {
 	s.Wrong = append(s.Wrong, &plaintext.FileError{Line: line, Msg: fmt.Sprintf(format, args...)})
 }
 
-// document returns what to do with a file that is neither text nor an .xlsx workbook, or
-// "" for other files.
+// document returns an error message for a file that is neither text nor an .xlsx
+// workbook, or "" for other files.
 func document(data []byte) string {
 	for begin, what := range map[string]string{
 		"\xd0\xcf\x11\xe0": "this is an old Excel file (.xls) or password-protected",

@@ -22,7 +22,8 @@ const (
 	emptyXML   = `<worksheet><sheetData><row r="1"><c r="A1" s="1"/></row></sheetData></worksheet>`
 )
 
-// book makes an .xlsx file from its parts by name; some have a default text.
+// book makes an .xlsx file from its parts, keyed by name. Some parts have default
+// content.
 func book(t testing.TB, sheet string, parts map[string]string) []byte {
 	t.Helper()
 	all := map[string]string{
@@ -115,7 +116,7 @@ func TestSheetsOfTextSayWhatIsWrong(t *testing.T) {
 }
 
 // FuzzReadSheet checks that any file yields either rows with a cell for each column, or
-// error sentences.
+// error messages.
 func FuzzReadSheet(f *testing.F) {
 	f.Add([]byte("a;b\r\n1,5;\"x\"\"\"\r\n;\r\n"))
 	f.Add([]byte("\xff\xfea\x00\t\x00b\x00"))

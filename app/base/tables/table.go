@@ -2,7 +2,7 @@
 // tabs, semicolons or blanks, with or without a header, with comments. It thins series of
 // numbers for drawing and sorts tables by page, in memory that does not grow with the
 // file. Sheet is a table saved from a spreadsheet, as text or as a workbook, which is
-// read whole.
+// read into memory as a whole.
 package tables
 
 import (
@@ -40,7 +40,7 @@ type Table struct {
 	sep      byte // blank means any number of blanks
 	begin    Position
 	isXVG    bool
-	held     int // limit of the numbers of a series kept in memory
+	held     int // how many numbers of a series can be kept in memory
 }
 
 const blank = ' '
@@ -82,7 +82,7 @@ type head struct {
 	first, second []byte // rows
 	begin, next   Position
 	comment       []byte            // the last one before the first row
-	legends       map[string]string // of an .xvg file, by what they name
+	legends       map[string]string // legends of an .xvg file, keyed by xaxis, s0, s1, …
 }
 
 func (t *Table) readHead() (h head, err error) {
@@ -162,7 +162,8 @@ func separator(extension string, first, second []byte) byte {
 	return blank
 }
 
-// isHeader reports whether cells are column names: texts, and no numbers.
+// isHeader reports whether cells are column names: at least one is text, and none is a
+// number.
 func isHeader(cells [][]byte) bool {
 	named := false
 	for _, c := range cells {

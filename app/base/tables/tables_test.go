@@ -160,8 +160,8 @@ func TestSeriesAreThinned(t *testing.T) {
 
 var equalNaN = gocmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })
 
-// TestPointsOfTheLargestTrianglesAreKept compares with results of the algorithm (LTTB) as
-// published, which was run on these series in memory.
+// TestPointsOfTheLargestTrianglesAreKept compares with results of the published algorithm
+// (LTTB) for these series.
 func TestPointsOfTheLargestTrianglesAreKept(t *testing.T) {
 	for _, tt := range []struct {
 		text string
@@ -363,7 +363,7 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// FuzzRows reads any bytes as a table, by every method.
+// FuzzRows reads arbitrary bytes as a table with every method.
 func FuzzRows(f *testing.F) {
 	f.Add([]byte("x,y\n1,2\n"), "a.csv", false)
 	f.Add([]byte("@ s0 legend \"a\"\n0 1\n\"\n"), "a.xvg", true)

@@ -19,13 +19,13 @@ type Series struct {
 	Values  [][]float64 // by column; NaN where the cell has no number
 }
 
-// Thin returns columns of numbers, the first of which is the axis, with at most this many
-// points, which must be at least 3. It uses the largest-triangle-three-buckets algorithm
+// Thin returns columns of numbers, the first of which is the axis, with at most points
+// rows. points must be at least 3. It uses the largest-triangle-three-buckets algorithm
 // (Steinarsson 2013): the rows are divided into buckets of equal length, and in each
 // bucket it keeps the row that spans the largest triangles with the previously kept row
 // and the average of the next bucket. The triangles of several columns are added, each
-// relative to the range of its column. Only columns after the first strict ones can hold
-// other texts; they are then omitted.
+// relative to the range of its column. The first strict columns must hold numbers; other
+// columns are omitted if they hold text.
 func (t *Table) Thin(ctx context.Context, columns []int, strict, points int) (*Series, error) {
 	s := &source{t: t, ctx: ctx, columns: columns, strict: strict}
 	if err := s.measure(); err != nil {
@@ -78,8 +78,8 @@ func (s *source) measure() error {
 	return err
 }
 
-// pieceRows is how many rows are stored per piece: a growing slice would be copied
-// repeatedly.
+// pieceRows is how many rows are stored per piece, because a growing slice would be
+// copied repeatedly.
 const pieceRows = 8192
 
 func (s *source) holdRow(row []float64) {
@@ -216,7 +216,7 @@ func (t *thinner) bucket(row int64) int64 {
 	return 1 + (row-1)*(t.points-2)/(t.rows-2)
 }
 
-// average computes the average of every bucket and column, NaN if there is none.
+// average computes the average of every bucket and column, or NaN if there is none.
 func (t *thinner) average() error {
 	n := int64(len(t.columns))
 	t.sums, t.counts = make([]float64, t.points*n), make([]int32, t.points*n)

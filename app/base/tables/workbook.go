@@ -20,7 +20,7 @@ import (
 
 // Limits of the unpacked files in a workbook.
 const (
-	maxPart = 32 << 20 // for a file with cells or their texts
+	maxPart = 32 << 20 // for a file with cells or strings
 	maxHead = 4 << 20  // for a file with names or formats
 )
 
@@ -30,8 +30,8 @@ func isZip(data []byte) bool { return bytes.HasPrefix(data, []byte("PK\x03\x04")
 type workbook struct {
 	files   *zip.Reader
 	strings []string
-	formats []bool // whether cells with a style are dates
-	from    int    // days from the first of 1900 to day 1 of dates
+	formats []bool // by style: whether its cells are dates
+	from    int    // days between the 1900 date system and that of the workbook: 0 or 1462
 }
 
 // readWorkbook reads the only visible sheet of a workbook that has cells.
@@ -168,7 +168,7 @@ func (b *workbook) readPart(name string, most int64, read func(*xml.Decoder) err
 	return err
 }
 
-// richText is a text with or without formatting.
+// richText is text with or without formatting.
 type richText struct {
 	Text string `xml:"t"`
 	Runs []struct {
@@ -326,8 +326,8 @@ func columnOf(place string) (n int) {
 	return min(max(n, 1), 16384) - 1
 }
 
-// cellText returns the displayed text of a cell, but dates in ISO 8601 and numbers with a
-// decimal point.
+// cellText returns the text of a cell as displayed, except that dates are in ISO 8601 and
+// numbers have a decimal point.
 func (b *workbook) cellText(c *cell) (string, error) {
 	value := c.Value
 	switch {

@@ -54,8 +54,8 @@ func (p *parser) lineOf(offset int) int {
 	return n + 1
 }
 
-// parse processes the expressions of the file: headers change the current table, pairs
-// are added to it. It reports whether the text is TOML.
+// parse processes the expressions of the file: headers change the current table, and
+// pairs are added to it. It reports whether the text is TOML.
 func (p *parser) parse(text []byte) bool {
 	p.toml.Reset(text)
 	table := p.tree

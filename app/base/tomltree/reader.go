@@ -46,7 +46,7 @@ func KindName(k strictjson.Kind) string {
 	}[k]
 }
 
-// OrList quotes texts and joins them: "a", "b" or "c".
+// OrList quotes strings and joins them: "a", "b" or "c".
 func OrList(texts []string) string {
 	var b strings.Builder
 	for i, s := range texts {

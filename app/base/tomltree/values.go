@@ -32,7 +32,7 @@ func (r *Reader) Tables(t *Node, key string) []*Node {
 	return tables
 }
 
-// Text returns a text, or "" if there is none.
+// Text returns a string, or "" if there is none.
 func (r *Reader) Text(t *Node, key string) string {
 	n := t.Member(key)
 	if n == nil || n.Kind != strictjson.String {
@@ -44,7 +44,7 @@ func (r *Reader) Text(t *Node, key string) string {
 	return n.Text
 }
 
-// Line returns a text that is displayed on one line.
+// Line returns a string that is displayed on one line.
 func (r *Reader) Line(t *Node, key string) string {
 	s := r.Text(t, key)
 	if strings.ContainsAny(s, "\r\n") {
@@ -53,7 +53,7 @@ func (r *Reader) Line(t *Node, key string) string {
 	return s
 }
 
-// Texts returns a list of texts. It has an element for each item of the list, and is
+// Texts returns a list of strings. It has an element for each item of the list, and is
 // never nil.
 func (r *Reader) Texts(t *Node, key string) []string {
 	texts := []string{}

@@ -54,7 +54,7 @@ func (in *installation) keptAlgorithms(ctx context.Context) map[string]string {
 	}
 	read, err := host.Control(in.data).Algorithms(ctx)
 	if err != nil {
-		return kept // the service is busy
+		return kept // the service is too busy to respond
 	}
 	for _, m := range read.Mistakes {
 		if m.Kept != "" {

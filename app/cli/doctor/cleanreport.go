@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// privatePatterns match private text that must never appear in a report, with its
-// replacements.
+// privatePatterns holds patterns of private text that must never appear in a report, and
+// their replacements.
 var privatePatterns = []struct {
 	what *regexp.Regexp
 	by   string

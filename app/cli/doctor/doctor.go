@@ -13,7 +13,7 @@ import (
 	"molrun/app/server/config"
 )
 
-// checks are in dependency order.
+// checks lists all checks in order of their dependencies.
 var checks = []struct {
 	name string
 	run  func(context.Context, *installation) []Finding

@@ -316,7 +316,7 @@ func TestSocketsThatListenAreReadFromTheKernelsTable(t *testing.T) {
 	if got := listeningSockets(table+"6", 8080); got != nil {
 		t.Errorf("without a table: %q", got)
 	}
-	for _, port := range []int{10, 443} { // four hex digits in the table
+	for _, port := range []int{10, 443} { // the socket table pads ports to four hex digits
 		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
 			if p, known := listenerOn(l.Addr().String()); !known || p.PID != os.Getpid() {
 				t.Errorf("port %d: %+v, %t", port, p, known)

@@ -9,10 +9,10 @@ type Finding struct {
 	Text   string `json:"text"` // what was found and, unless it is OK, what to do
 }
 
-// Result is the grade of a finding.
+// Result is the severity of a finding.
 type Result string
 
-// The grades.
+// Severities of findings.
 const (
 	OK      Result = "ok"
 	Warning Result = "warning" // works, but not as well or as long as it could

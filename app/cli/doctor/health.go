@@ -83,9 +83,9 @@ func getHealth(ctx context.Context, address string) error {
 }
 
 // getLocal sends a request without a key to a service on this machine and returns the
-// response body, at most a few MiB. It does not verify certificates: they need not name
-// the address used here, nothing secret is sent, and whether the service responds does
-// not depend on them. It ignores proxies from the environment, which are for other
+// response body, at most a few MiB. It does not verify certificates: they might not name
+// the address used here, the request contains no secret, and whether the service responds
+// does not depend on them. It ignores proxies from the environment, which are for other
 // machines.
 func getLocal(ctx context.Context, address, path string) ([]byte, error) {
 	client := &http.Client{
@@ -119,7 +119,7 @@ func getLocal(ctx context.Context, address, path string) ([]byte, error) {
 const maxAnswer = 4 << 20
 
 // dial connects to a listener on this machine. If the listener accepts connections on all
-// addresses, dial uses the machine's own.
+// addresses, dial uses a loopback address.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// clockSlack is the harmless difference between clocks.
+// clockSlack is the largest clock difference that is considered harmless.
 const clockSlack = time.Minute
 
 func checkClock(_ context.Context, in *installation) []Finding {
@@ -50,7 +50,7 @@ func clockSynchronized() (synchronized, known bool) {
 	return t.Status&unsynchronized == 0, true
 }
 
-// Limits of open files: the service needs one for each connection and transfer, and a few
+// Limits on open files: the service needs one for each connection and transfer, and a few
 // for each job.
 const (
 	goodFiles = 8192
@@ -117,7 +117,7 @@ func checkGPUs(ctx context.Context, in *installation) []Finding {
 		return finding(OK, "jobs get none, because runner.gpus is empty")
 	}
 	gpus := host.WatchGPUs(in.config, zerolog.Nop())
-	defer gpus.Close() // detection has finished
+	defer gpus.Close() // errors don't matter once detection has finished
 	if err := gpus.Check(ctx); err != nil {
 		return finding(Problem, "%v; fix the driver, or set runner.gpus to \"\"", err)
 	}

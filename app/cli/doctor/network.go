@@ -148,10 +148,10 @@ func checkPublicURL(ctx context.Context, in *installation) []Finding {
 }
 
 // checkLoopbackURL checks links to a loopback address, which every machine resolves to
-// itself. They are right if all users work on this machine, or come through tunnels or a
-// proxy that end here.
+// itself. Such links are correct if all users work on this machine, or connect through
+// tunnels or a proxy that end here.
 func checkLoopbackURL(ctx context.Context, in *installation, u *url.URL, port string) []Finding {
-	host, _, _ := net.SplitHostPort(in.config.Listen) // already split once without an error
+	host, _, _ := net.SplitHostPort(in.config.Listen) // can't fail: it has already been split above
 	switch {
 	case u.Port() != "" && u.Port() != port && port != "0" && !listens(ctx, u.Host):
 		return finding(Problem, "links begin with %s, where nothing listens: the service uses port %s; make them match, start the proxy, or leave public_url empty", in.config.PublicURL, port)

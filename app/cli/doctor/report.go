@@ -27,8 +27,8 @@ type ReportOptions struct {
 	Counts  func(context.Context) (*client.StorageReport, []client.User, error)
 }
 
-// WriteReport writes a report. If a part is not available, the report says why and
-// continues with the next.
+// WriteReport writes a report. If a section is unavailable, the report says why and
+// continues with the next one.
 func WriteReport(ctx context.Context, w io.Writer, c config.Config, o ReportOptions) error {
 	var all bytes.Buffer
 	for _, part := range []struct {
@@ -69,8 +69,8 @@ func writeMachine(_ context.Context, w io.Writer, _ config.Config, o ReportOptio
 }
 
 // writeSettings writes the settings that differ from their defaults. Numbers and
-// enumerated values reveal nothing about a site; for any other text it writes only that
-// the setting is set.
+// enumerated values reveal nothing about a site. Of any other string setting, it reveals
+// only that it is set.
 func writeSettings(_ context.Context, w io.Writer, c config.Config, _ ReportOptions) error {
 	defaults := config.Default()
 	before := map[string]string{}
@@ -90,16 +90,16 @@ func writeSettings(_ context.Context, w io.Writer, c config.Config, _ ReportOpti
 	return nil
 }
 
-// plainSettings are text settings whose values can be shown: enumerated values, and
-// addresses of this machine.
+// plainSettings holds the string settings whose values can be shown: enumerated values,
+// and addresses of this machine.
 var plainSettings = map[string]bool{
 	"listen": true, "catalogue": true, "runner.executor": true, "runner.gpus": true, "runner.sandbox": true,
 	"containers.runtime": true, "containers.pull": true, "database.file_system": true, "retention.keep_last_of": true,
 	"mail.tls": true, "log.level": true, "log.format": true,
 }
 
-// withoutSettings returns a replacer that puts the name of a setting in place of each
-// text that the operator has chosen for it, and hides the names of organizations.
+// withoutSettings returns a replacer that replaces the strings that the operator has
+// configured with the names of their settings, and hides the names of organizations.
 func withoutSettings(c config.Config) *strings.Replacer {
 	defaults := config.Default()
 	before := map[string]string{}

@@ -25,7 +25,7 @@ const (
 )
 
 // shownFields are the log fields that reveal nothing about users. Messages are constant
-// texts; errors are cleaned.
+// strings, and errors are redacted.
 var shownFields = map[string]bool{
 	"level": true, "time": true, "message": true, "err": true, "error": true, "status": true, "method": true, "code": true,
 	"executor": true, "attempt": true, "took": true, "request": true, "job": true, "line": true, "version": true, "kind": true,
@@ -111,8 +111,9 @@ func withoutUsers(fields map[string]any) string {
 	return strings.Join(parts, " ")
 }
 
-// withoutArguments redacts a line of a panic: its value could be anything, and function
-// arguments are addresses.
+// withoutArguments redacts the value in a panic message, which could contain anything.
+// The function arguments in a stack trace need no redaction, because they are only
+// hexadecimal words.
 func withoutArguments(line string) string {
 	if value, found := strings.CutPrefix(line, "panic: "); found {
 		if kind, _, runtime := strings.Cut(value, "error: "); runtime && strings.HasPrefix(kind, "runtime ") {

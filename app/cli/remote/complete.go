@@ -123,7 +123,7 @@ func completeSettings(c *cobra.Command, args []string, begun string) ([]string, 
 		return words, nil
 	})(c, args, begun)
 	if slices.ContainsFunc(words, func(n string) bool { return len(n) <= len(begun) && begun[:len(n)] == n }) {
-		return nil, cobra.ShellCompDirectiveDefault // the value is the user's
+		return nil, cobra.ShellCompDirectiveDefault // the name is complete; let the shell complete the value
 	}
 	return words, directive | cobra.ShellCompDirectiveNoSpace
 }

@@ -122,7 +122,8 @@ func readValue(path string) ([]byte, error) { return readText(path, "; give it w
 // maxText is the maximum size of a file that becomes part of a request.
 const maxText = 64 << 20
 
-// readText reads a file. If the file is too large, the error ends with warning.
+// readText reads a file. If the file is too large, it returns an error that ends with
+// warning.
 func readText(path, warning string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -150,7 +151,8 @@ func readJob(path string, stdin io.Reader) (jobFile, error) {
 	return j, err
 }
 
-// resolvePaths resolves the local files of a job relative to its description.
+// resolvePaths resolves a job's relative file paths against the folder of its
+// description.
 func resolvePaths(j *jobFile, description string) {
 	for name, files := range j.Files {
 		for i, file := range files.Paths {

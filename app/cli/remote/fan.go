@@ -137,8 +137,8 @@ func (b *batch) sendRows(ctx context.Context, s *session, setting, format, path,
 	return err
 }
 
-// settingFor returns the setting that receives each thing: the one named by --each, or
-// the algorithm's only setting that accepts such things and is still unset.
+// settingFor returns the setting to assign the things (files or sequences) to: the one
+// named by --each, or the algorithm's only unset setting that accepts them.
 func (b *batch) settingFor(ctx context.Context, s *session, each []string, things string) (string, error) {
 	if len(each) == 1 {
 		return each[0], nil
@@ -232,8 +232,8 @@ func stems(paths []string) []string {
 	return names
 }
 
-// fanTable uploads a table whose columns are settings. Paths of local files in the
-// columns of each are replaced with references to the uploads.
+// fanTable uploads a table whose columns are settings. In the columns that each names,
+// paths of local files are replaced with references to the uploads.
 func (b *batch) fanTable(ctx context.Context, s *session, path, format string, each []string, folder string) error {
 	if len(each) == 0 {
 		return b.sendRows(ctx, s, "*", format, path, folder)

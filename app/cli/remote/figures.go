@@ -12,7 +12,7 @@ import (
 	"molrun/app/client"
 )
 
-// maxMetric is the maximum length of a text that counts as a metric.
+// maxMetric is the maximum length of a string that counts as a metric.
 const maxMetric = 60
 
 // plainMetrics returns the metrics that fit on one line, formatted as their descriptions
@@ -39,7 +39,7 @@ func plainMetrics(all map[string]any, metrics []client.TableColumn) (figures [][
 			m = metrics[i]
 		}
 		if m.ErrorOf != "" && isNumber(all[m.ErrorOf]) && positive(all[name]) {
-			continue // shown next to its value
+			continue // a standard error, shown next to its value
 		}
 		if text := metricText(all, m, metrics); text != "" {
 			figures = append(figures, [2]string{cmp.Or(m.Title, name), text})
@@ -100,7 +100,8 @@ func isNumber(v any) bool { return !math.IsNaN(asFloat(v)) }
 
 func positive(v any) bool { return asFloat(v) > 0 }
 
-// readingOf returns the words of the last reading whose threshold v reaches.
+// readingOf returns the interpretation of v: the words of the last reading whose
+// threshold v reaches.
 func readingOf(v float64, readings []client.Reading) (words string) {
 	for _, r := range readings {
 		if r.From == nil || v >= *r.From {

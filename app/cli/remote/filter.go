@@ -63,7 +63,8 @@ func (f *filter) query(now time.Time) url.Values {
 	return q
 }
 
-// timeOrAgo returns the time that long ago if text is a duration, otherwise text.
+// timeOrAgo converts a duration to the time that long ago. It returns any other text
+// unchanged.
 func timeOrAgo(text string, now time.Time) string {
 	if d, err := time.ParseDuration(text); err == nil {
 		return now.Add(-d).UTC().Format(time.RFC3339)
@@ -77,7 +78,7 @@ func (f *filter) any() bool {
 }
 
 // eachPage calls do for the items of a listing (jobs or files) that the query selects,
-// for at most most items; 0 means no limit. more is true if there are further items.
+// for at most most items; 0 means no limit. more reports whether there are further items.
 func eachPage(ctx context.Context, s *session, listing string, q url.Values, most int, do func(client.Answer) error) (more bool, err error) {
 	for n, next := 0, ""; ; {
 		if next != "" {

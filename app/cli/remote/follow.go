@@ -60,8 +60,8 @@ func (w waiting) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, w.Timeout)
 }
 
-// waitError converts the error that ends a wait to WaitTimeoutError or StillRunningError where one of
-// them applies.
+// waitError converts the error that ends a wait to WaitTimeoutError or StillRunningError,
+// if one of them applies.
 func waitError(ctx, waited context.Context, name string, err error) error {
 	switch {
 	case err == nil || waited.Err() == nil:
@@ -100,7 +100,7 @@ func (s *session) Await(ctx context.Context, name string, w waiting) (*client.Jo
 	return j, waitError(ctx, waited, name, err)
 }
 
-// advance updates a job's progress from an event.
+// advance updates the progress line of a job from an event.
 func (s *session) advance(line *terminal.Line, e client.Event) error {
 	if e.Name != "job" && e.Name != "progress" {
 		return nil
@@ -159,8 +159,8 @@ func rowCount(j *client.Job) (n int) {
 // errJobEnded marks the end of a complete stream.
 var errJobEnded = errors.New("the job has finished")
 
-// Follow passes the events of a job to print until the job has finished. It reconnects as
-// often as necessary.
+// Follow passes the events of a job to print until the job has finished. It reconnects
+// when necessary.
 func (s *session) Follow(ctx context.Context, name string, logs bool, print func(client.Event) error) error {
 	last, printed := "", time.Time{}
 	for stuck := 0; ; {

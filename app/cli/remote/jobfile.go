@@ -59,7 +59,8 @@ func readJobFile(name string, r io.Reader) (j jobFile, err error) {
 	return j, err
 }
 
-// readDocument reads a description into into after checking its members.
+// readDocument reads a description, checks its members and decodes it into the value that
+// into points to.
 func readDocument(name string, r io.Reader, into any, check func(tree map[string]any) error) error {
 	tree, err := readTree(name, r)
 	if err == nil {

@@ -98,7 +98,7 @@ func readKey(c *cobra.Command, server string) (string, error) {
 	for {
 		line, err := next()
 		switch {
-		case strings.TrimSpace(line) != "": // earlierSubmission lines may be empty, and the last one may lack a newline
+		case strings.TrimSpace(line) != "": // lines may be empty, and the last one may lack a newline
 			return parseKey(line, "on standard input")
 		case errors.Is(err, io.EOF):
 			return "", Usagef("pass the API key on standard input or in $MOLRUN_KEY")

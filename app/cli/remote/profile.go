@@ -16,7 +16,7 @@ import (
 	"molrun/app/base/plaintext"
 )
 
-// defaultProfile is the name of a profile if the user chooses none.
+// defaultProfile is the name of the profile that is used if the user does not choose one.
 const defaultProfile = "default"
 
 // Profile is a service and the credentials to use it.

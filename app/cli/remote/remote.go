@@ -1,8 +1,8 @@
-// Package remote has the user commands, which work with a service on any machine. They
-// send API requests and show the responses; the service enforces the rules. Each file has
-// one group of commands. All of them use a session (session.go): a service, usually from
-// a profile (profile.go), and the output. A job is described by flags (describe.go) and
-// files (jobfile.go).
+// Package remote implements the user commands, which work with a service on any machine.
+// They send API requests and show the responses; the service enforces the rules. Each
+// file holds one group of commands. All of them use a session (session.go): a service,
+// usually from a profile (profile.go), and the output. A job is described by flags
+// (describe.go) and files (jobfile.go).
 package remote
 
 import (

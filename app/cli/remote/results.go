@@ -113,8 +113,8 @@ func download(ctx context.Context, s *session, r client.ResultRequest, dir strin
 	return target, err
 }
 
-// unpack downloads a result archive and unpacks it into a folder, which receives only the
-// files of the result.
+// unpack downloads a result archive and unpacks it into dir. The archive is downloaded
+// next to dir and deleted afterwards, so that dir receives only the files of the result.
 func unpack(ctx context.Context, s *session, r client.ResultRequest, dir string) error {
 	archive, err := download(ctx, s, r, filepath.Dir(filepath.Clean(dir)))
 	if err != nil {

@@ -49,7 +49,7 @@ type sessionOptions struct {
 	asJSON, quiet   bool
 }
 
-// work is the function of a command that uses a service.
+// work is the run function of a command that uses a service.
 type work func(ctx context.Context, s *session, args []string) error
 
 // withSession adds the shared user flags to a command and makes it call do with a session.
@@ -108,7 +108,7 @@ func (o *sessionOptions) findProfile(getenv func(string) string) (p Profile, err
 		}
 	}
 	if server != "" && key != "" {
-		p, _ = savedProfile(getenv, name, server) // for the certificate to trust
+		p, _ = savedProfile(getenv, name, server) // only to keep the trusted certificate
 		p.Server, p.Key = server, key
 		return p, nil
 	}

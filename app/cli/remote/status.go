@@ -109,8 +109,8 @@ func clockTime(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-// printMetrics prints the metrics of a result that are numbers or short texts. It formats them
-// as the algorithm specifies, if the service can be queried.
+// printMetrics prints the metrics of a result that are numbers or short strings. It
+// formats them as the algorithm specifies, if the service can be queried.
 func printMetrics(ctx context.Context, s *session, j *client.Job) error {
 	if len(j.Metrics.Results) == 0 {
 		return nil

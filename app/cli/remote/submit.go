@@ -28,8 +28,8 @@ func (a *submitFlags) addFlags(c *cobra.Command) {
 	a.waiting.AddFlag(c)
 }
 
-// submit sends a submission and carries out the flags of a. With --dry-run, it only
-// validates the submission.
+// submit sends a submission, and then waits and downloads the result as the flags in a
+// request. With --dry-run, it only validates the submission.
 func (a *submitFlags) submit(ctx context.Context, s *session, route string, body any) error {
 	if a.dryRun {
 		return validateSubmission(ctx, s, body)
@@ -41,7 +41,8 @@ func (a *submitFlags) submit(ctx context.Context, s *session, route string, body
 	return a.submitted(ctx, s, answer)
 }
 
-// submitted carries out the flags of a for a queued job.
+// submitted prints a queued job, or waits for it and downloads its result, as the flags
+// in a request.
 func (a *submitFlags) submitted(ctx context.Context, s *session, answer client.Answer) error {
 	j, err := client.Decode[client.Job](answer)
 	if err != nil {

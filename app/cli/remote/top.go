@@ -86,8 +86,8 @@ func (w *watcher) runUntilQuit(ctx context.Context) (err error) {
 	}
 }
 
-// readKeys sends key presses. Its goroutine exits with ctx, or at the first key press
-// after that.
+// readKeys returns a channel that receives key presses. Once ctx ends, its goroutine
+// exits, at the latest after the next key press.
 func readKeys(ctx context.Context, in io.Reader) <-chan string {
 	keys := make(chan string)
 	go func() {
@@ -222,9 +222,9 @@ func (w *watcher) followLog(ctx context.Context, name string, keys <-chan string
 	defer stop()
 	fmt.Fprintf(w.Out, "\x1b[H\x1b[2J%s   press any key to return\r\n\r\n", terminal.Clean(name))
 	ended := make(chan struct{})
-	go func() { // exits with following
+	go func() { // exits at the latest when following is canceled
 		defer close(ended)
-		_ = w.FollowLog(following, name, waiting{}, returning{w.Out}) // the list shows the job's state
+		_ = w.FollowLog(following, name, waiting{}, returning{w.Out}) // ignored: the list shows the job's state
 		fmt.Fprint(w.Out, "\r\n(end)\r\n")
 	}()
 	select {
@@ -235,7 +235,7 @@ func (w *watcher) followLog(ctx context.Context, name string, keys <-chan string
 	<-ended
 }
 
-// returning writes to a raw terminal, where a newline does not return the carriage.
+// returning writes text to a raw terminal, where each newline needs a carriage return.
 type returning struct{ to io.Writer }
 
 // Write implements io.Writer.

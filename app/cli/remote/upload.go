@@ -204,7 +204,8 @@ feed:
 	return context.Cause(ctx)
 }
 
-// retryRateLimited repeats a request for as long as the service limits the rate.
+// retryRateLimited retries a request as long as the service rejects it for exceeding the
+// rate limit.
 func retryRateLimited(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -218,7 +219,7 @@ func retryRateLimited(ctx context.Context, do func() error) error {
 	}
 }
 
-// sentFile is a local file that the service has.
+// sentFile is the upload of a local file.
 type sentFile struct {
 	*client.File
 }

@@ -61,7 +61,7 @@ type Transfer struct {
 	said time.Time
 }
 
-// sayEvery is how often a transfer prints its progress where there are no bars.
+// sayEvery is how often a transfer prints its progress if there are no bars.
 const sayEvery = 10 * time.Second
 
 // At sets the number of bytes transferred.

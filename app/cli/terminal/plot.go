@@ -9,7 +9,7 @@ import (
 // Curve is the data of a plot.
 type Curve struct {
 	Name string
-	X, Y []float64 // of equal length; NaN is skipped
+	X, Y []float64 // of equal length; points with NaN are skipped
 }
 
 // Each character of a plot is two dots wide and four dots high.

@@ -17,8 +17,8 @@ type Column struct {
 // gap is the space between two columns.
 const gap = 2
 
-// Table writes rows below a heading. If they are wider than the terminal, columns that
-// can shrink are cut, the widest first.
+// Table writes rows below a heading. If they are wider than the terminal, it truncates
+// the columns that can shrink, starting with the widest.
 func (t *Terminal) Table(columns []Column, rows [][]string) error {
 	cells, widths := measure(columns, rows)
 	shrink(columns, widths, t.Width)
@@ -35,7 +35,7 @@ func (t *Terminal) Table(columns []Column, rows [][]string) error {
 	return err
 }
 
-// Fits reports whether a table fits the terminal, with columns cut if necessary.
+// Fits reports whether a table fits the terminal, if necessary with truncated columns.
 func (t *Terminal) Fits(columns []Column, rows [][]string) bool {
 	_, widths := measure(columns, rows)
 	return shrink(columns, widths, t.Width)

@@ -76,7 +76,7 @@ func (t *Terminal) PrintJSON(v any) error {
 // Clean returns untrusted text as one line without control characters.
 func Clean(text string) string { return plaintext.Printable([]byte(text)) }
 
-// CleanLines is Clean for text with several lines.
+// CleanLines is Clean for text with multiple lines.
 func CleanLines(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\t", "        "), "\n")
 	for i, line := range lines {
@@ -101,7 +101,8 @@ func (t *Terminal) paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// states have symbols, so that they differ without color.
+// states maps each job status to its symbol, word and color. The symbols distinguish the
+// states without color.
 var states = map[string]struct{ sign, word, colour string }{
 	"QUEUED":    {"◌", "queued", yellow},
 	"RUNNING":   {"▶", "running", blue},

@@ -32,7 +32,7 @@ func (m Metric) within() bool {
 func (m Metric) String() string {
 	value := "absent"
 	if m.Value != nil {
-		text, _ := json.Marshal(m.Value) // decoded from JSON
+		text, _ := json.Marshal(m.Value) // can't fail: the value was decoded from JSON
 		value = string(text)
 	}
 	return m.Name + " " + value + " [" + number(m.Lowest) + ", " + number(m.Highest) + "]"
@@ -58,8 +58,9 @@ func (t *Tester) checkJob(ctx context.Context, a *algorithm.File, job *client.Jo
 	t.checkViews(ctx, job, o)
 }
 
-// sandboxHint returns a hint if a sandboxed program reports a missing file that exists on this
-// machine. Only the operator sees the hint, because the job is the example's own.
+// sandboxHint returns a hint if a sandboxed program reports a missing file that exists on
+// this machine. Checking for the file reveals nothing to users, because the job is an
+// example that the operator runs.
 func sandboxHint(job *client.Job) string {
 	path := results.MissingPath(results.LastErrorLine(job.Failure.LogTail))
 	if path == "" || protocol.SandboxOf(job.Isolation) == "" {

@@ -123,7 +123,7 @@ func (t *Tester) runExample(ctx context.Context, a *algorithm.File) (*client.Job
 	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience, errPatience)
 	defer cancel()
 	if _, err = t.API.Submit(ctx, client.Submission{Name: name, Type: a.Type, Version: a.Version, Settings: settings}); err != nil {
-		return nil, err // a caller that interrupts a submission stops all jobs
+		return nil, err // if interrupted, the caller stops all jobs
 	}
 	job, err := t.API.Wait(ctx, name)
 	if ctx.Err() == nil || err == nil {

@@ -17,8 +17,8 @@ import (
 type View struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind"`
-	Files  int    `json:"files"`  // number of files
-	Opened int    `json:"opened"` // files that show something
+	Files  int    `json:"files"`
+	Opened int    `json:"opened"` // files with something to show
 }
 
 // maxOpened is the maximum number of files read for one view.

@@ -18,7 +18,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// tree is JSON that a test modifies before parsing it.
+// tree is a JSON object that a test can modify before the engine reads it.
 type tree = map[string]any
 
 // phasesOf returns the phase metrics of a slab in the format of cg-condensate.
@@ -31,7 +31,7 @@ func phasesOf(dense, denseSE, dilute, diluteSE float64) tree {
 	}
 }
 
-// slab is the summary of a slab that condensed, with the concentrations of truth.
+// slab returns the summary of a slab with two phases at the concentrations of truth.
 func slab(temperature float64) tree {
 	dense, dilute := truth().Phases(temperature)
 	return tree{
@@ -54,14 +54,14 @@ func phasesIn(s tree) tree {
 	return resultsOf(s)["components"].([]any)[0].(tree)["phases"].(tree)
 }
 
-// single turns s into a slab that did not condense.
+// single turns s into the summary of a slab that did not condense.
 func single(s tree) tree {
 	resultsOf(s)["condensed"], resultsOf(s)["reason"] = false, "The chains do not condense."
 	delete(resultsOf(s)["components"].([]any)[0].(tree), "phases")
 	return s
 }
 
-// undecided turns s into a slab for which condensation is undecided.
+// undecided turns s into the summary of a slab for which condensation is undecided.
 func undecided(s tree) tree {
 	single(s)
 	resultsOf(s)["condensed"], resultsOf(s)["converged"] = nil, false
@@ -69,7 +69,7 @@ func undecided(s tree) tree {
 	return s
 }
 
-// bounded leaves only an upper bound on the dilute concentration, in mg/mL.
+// bounded replaces the dilute concentration of s with an upper bound, in mg/mL.
 func bounded(s tree, below float64) tree {
 	f := phasesIn(s)
 	f["cdil_mg_mL"], f["cdil_se_mg_mL"], f["cdil_mM"] = nil, nil, tree{"mean": nil, "se": nil}
@@ -91,8 +91,8 @@ func slabs(at ...float64) (all []tree) {
 	return all
 }
 
-// evaluated runs the engine on summaries, the first from job s1, and returns its output
-// files and log.
+// evaluated runs the engine on the summaries of jobs s1, s2 and so on, and returns its
+// output files and log.
 func evaluated(t *testing.T, unconverged bool, summaries ...tree) (files map[string]string, log string, err error) {
 	t.Helper()
 	order := make([]int, len(summaries))
@@ -240,7 +240,7 @@ func seeded(s tree, seed int) tree {
 	return s
 }
 
-// An upper bound counts as a uniform distribution from 0 to the bound: its mean is half
+// An upper bound counts as a uniform distribution from 0 to the bound, whose mean is half
 // the bound.
 func TestBoundsCountWithTheirWidth(t *testing.T) {
 	all := slabs(283, 293, 303, 313, 323, 331)
@@ -249,7 +249,7 @@ func TestBoundsCountWithTheirWidth(t *testing.T) {
 	files, log, err := evaluated(t, false, all...)
 	must.OK(t, err)
 	m := figuresOf(t, files)
-	near(t, m, "Tc_K", truth().Tc.Mean) // half the bound is the true value
+	near(t, m, "Tc_K", truth().Tc.Mean) // half the bound is the true concentration
 	if !strings.Contains(log, fmt.Sprintf("treated as uniform from 0 to %.3g mg/mL", 2*dilute)) || m["points_used"] != 6.0 {
 		t.Errorf("%v, printed\n%s", m, log)
 	}
@@ -326,11 +326,11 @@ func TestWarnings(t *testing.T) {
 		"extrapolate to a negative critical concentration":                                                         steep,
 		"is 38.7 K above the highest temperature with a condensate, a long extrapolation for points spanning 20 K": slabs(283, 293, 303),
 		"deviate from the law by more than their errors":                                                           off,
-		"largest deviation: s3, ":                                                                                  off,
-		"diameters do not lie on a line":                                                                           off,
-		"no condensate at 335 K, below the critical temperature":                                                   append(slabs(283, 303, 331), single(slab(335))),
-		"no condensate at 293 K but one at 331 K":                                                                  append(slabs(283, 303, 331), single(slab(293))),
-		"have different boxes":                                                                                     larger,
+		"largest deviation: s3, ":                                off,
+		"diameters do not lie on a line":                         off,
+		"no condensate at 335 K, below the critical temperature": append(slabs(283, 303, 331), single(slab(335))),
+		"no condensate at 293 K but one at 331 K":                append(slabs(283, 303, 331), single(slab(293))),
+		"have different boxes":                                   larger,
 	} {
 		_, log, err := evaluated(t, false, summaries...)
 		if err != nil || !strings.Contains(log, "molrun:warning ") || !strings.Contains(log, want) {
@@ -442,7 +442,7 @@ func TestTables(t *testing.T) {
 	got := cells(t, files[tableFile])
 	for name, want := range map[string][]string{
 		"job":              {"s1", "s2", "s3", "s6", "s4", "s5", "s7"},
-		"used":             {"true", "true", "true", "true", "true", "false", "false"}, // s3 and s6 are replicas
+		"used":             {"true", "true", "true", "true", "true", "false", "false"}, // s3 and s6 are replicas: the same conditions with different seeds
 		"cdil_below_mg_mL": {"8", "", "", "", "", "", ""},
 		"dG_below_kT":      {"-3.5", "", "", "", "", "", ""},
 	} {
@@ -451,7 +451,7 @@ func TestTables(t *testing.T) {
 	for i := range got["job"] {
 		kT, err := strconv.ParseFloat(got["dG_kT"][i], 64)
 		if err != nil {
-			continue // unknown
+			continue // no free energy
 		}
 		at, _ := strconv.ParseFloat(got["temperature_K"][i], 64)
 		joules, err := strconv.ParseFloat(got["dG_kJ_mol"][i], 64)
@@ -467,7 +467,8 @@ func TestTables(t *testing.T) {
 		}
 		deviations = append(deviations, d)
 	}
-	// The replicas s3 and s6 have these errors and differ by 40.
+	// The dense concentrations of s3 and s6 differ by 40, and their standard errors are 4
+	// (dense) and 1 (dilute).
 	if apart := deviations[3] - deviations[2]; math.Abs(apart-40/math.Hypot(4, 1)) > 1e-3 {
 		t.Errorf("deviations of replicas differ by %g: %g", apart, deviations)
 	}

@@ -13,8 +13,8 @@ type Choice struct {
 }
 
 // choose decides which points of a series are used. Missing values are never treated as
-// numbers. A dilute phase with only an upper bound is uniformly distributed between 0 and
-// the bound.
+// numbers. If the dilute phase has only an upper bound, its concentration is treated as
+// uniformly distributed between 0 and the bound.
 func (s *Series) choose(unconverged bool) []Choice {
 	all := make([]Choice, len(s.Points))
 	for i := range s.Points {

@@ -2,8 +2,9 @@
 // cg-condensate jobs that differ in temperature or in ionic strength. For a temperature
 // series, it extrapolates to the critical point.
 //
-// Parse checks settings, ReadPoint reads a result; Run evaluates the results and writes
-// the output folder. web/docs/cg-binodal.md explains the results and their limits.
+// Parse checks settings, ReadPoint reads the result of a job, and Run evaluates the
+// results and writes the output folder. web/docs/cg-binodal.md explains the results and
+// their limits.
 package binodal
 
 // Names used in the results.

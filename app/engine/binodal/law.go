@@ -120,7 +120,8 @@ func (l *Law) addErrors(pairs []fitPoint, line line) {
 	l.Width.SE = l.WidthScale * math.Sqrt(tt/det)
 	l.Tc.SE = l.WidthScale * math.Sqrt(aa/det)
 	l.Slope.SE = l.DiameterScale * math.Sqrt(line.slopeVariance)
-	// Rhoc is the diameter at Tc, so it has the errors of both, which are correlated.
+	// Rhoc is the diameter at Tc, so its error combines those of the diameter and of Tc,
+	// which are correlated.
 	reach := line.centre - tc
 	var both float64 // covariance of Tc with the diameter at a fixed temperature tc
 	for _, q := range pairs {
@@ -179,9 +180,9 @@ func fitLine(pairs []fitPoint) line {
 	return l
 }
 
-// birgeRatio returns the factor by which errors are inflated (Birge's ratio) if a chi-square
-// exceeds chance, which means that the errors of the points are too small or that the law
-// does not hold.
+// birgeRatio returns the factor by which errors are inflated (the Birge ratio). It is
+// above 1 if chi-square is larger than expected by chance, which means that the errors of
+// the points are too small or that the law does not hold.
 func birgeRatio(chi2 float64, free int) float64 {
 	if !md.ExceedsChance(chi2, free) {
 		return 1

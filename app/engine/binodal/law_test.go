@@ -13,8 +13,8 @@ func truth() *Law {
 
 var temperatures = []float64{283, 293, 303, 313, 323, 331}
 
-// pairsOf returns points on a law with Gaussian noise and errors that grow towards Tc. If
-// noise is 0, there is none.
+// pairsOf returns points on a law, with errors that grow towards Tc. Gaussian noise of
+// noise standard errors is added if random is not nil.
 func pairsOf(l *Law, at []float64, noise float64, random *rand.Rand) []fitPoint {
 	var pairs []fitPoint
 	for i, temperature := range at {
@@ -57,7 +57,6 @@ func TestFitRecoversALawWithoutNoise(t *testing.T) {
 	}
 }
 
-// moments returns the mean and standard deviation.
 func moments(values []float64) (mean, sd float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -107,7 +106,7 @@ func TestErrorsGrowWherePointsDisagree(t *testing.T) {
 	if l.WidthScale != math.Sqrt(l.WidthChi2/free) || l.WidthScale < 2 || l.DiameterScale != math.Sqrt(l.DiameterChi2/free) {
 		t.Errorf("factors %.3f and %.3f with chi-squares %.3g and %.3g", l.WidthScale, l.DiameterScale, l.WidthChi2, l.DiameterChi2)
 	}
-	// Apart from that factor, the errors of a line do not depend on the values of the
+	// Apart from that factor, the errors of a line depend only on the errors of the
 	// points.
 	if clean := fitted(t, pairsOf(truth(), temperatures, 0, nil)); math.Abs(l.Slope.SE/clean.Slope.SE/l.DiameterScale-1) > 1e-9 {
 		t.Errorf("error of the slope %g, of the same points on a line %g", l.Slope.SE, clean.Slope.SE)

@@ -30,7 +30,7 @@ type Point struct {
 	TransferBelow           float64       // kT, upper bound if the dilute phase has only a bound
 
 	same system // common to all points of a series
-	run  run    // identifies a simulation
+	run  run    // settings that identify a simulation
 }
 
 // system holds the properties that all points of a series must share.
@@ -126,10 +126,12 @@ func valueOrNaN(v *float64) float64 {
 
 func (e estimate) level() Concentration { return Concentration{valueOrNaN(e.Mean), valueOrNaN(e.SE)} }
 
-// hasTwoPhases reports whether there are two phases; false if undecided.
+// hasTwoPhases reports whether the system has two phases. It returns false if that is
+// undecided.
 func (p *Point) hasTwoPhases() bool { return p.Condensed != nil && *p.Condensed }
 
-// isSinglePhase reports whether there is only one phase; false if undecided.
+// isSinglePhase reports whether the system has only one phase. It returns false if that
+// is undecided.
 func (p *Point) isSinglePhase() bool { return p.Condensed != nil && !*p.Condensed }
 
 // isReliable reports whether the phases of the point are reliable. Absence of condensation is
@@ -171,7 +173,7 @@ func ReadPoint(job string, summary []byte, loc []any) (Point, []fault.Field) {
 		run:       run{c.Components[0].Copies, c.Replicas, c.Box, c.Steps, c.Equilibration, c.Friction, c.SampleEvery, c.Seed},
 	}
 	p.Condensed, p.Reason = s.Results.Condensed, s.Results.Reason
-	var f phases // all unknown
+	var f phases // all values unknown
 	if p.hasTwoPhases() && len(s.Results.Components) == 1 && s.Results.Components[0].Phases != nil {
 		f = *s.Results.Components[0].Phases
 	}

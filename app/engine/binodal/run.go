@@ -26,13 +26,14 @@ const (
 	plotFile    = "binodal.svg"
 )
 
-// maxSummary is the maximum number of bytes read from a summary, many times the size of
-// one of a large system.
+// maxSummary is the maximum number of bytes read from a summary file, many times the size
+// of the summary of a large system.
 const maxSummary = 8 << 20
 
 // Run evaluates cg-condensate summaries, whose paths are in the order of s.Points, and
-// writes the results into a folder. Incompatible points are an error that lists every
-// issue. A series that does not determine a critical temperature is a valid result.
+// writes the results into a folder. If points are incompatible, it returns an error that
+// lists all issues. A series that does not determine a critical temperature is a valid
+// result.
 func Run(ctx context.Context, s *Settings, paths []string, folder string, log io.Writer) error {
 	var points []Point
 	var faults []fault.Field
@@ -89,8 +90,8 @@ func readSummary(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxSummary))
 }
 
-// jobNames returns the name of each result: the job of a reference, or the file name of
-// an upload. Duplicate names get a number.
+// jobNames returns a name for each result: the job of a reference, or the file name of an
+// upload. A number is appended to duplicate names.
 func jobNames(references, paths []string) []string {
 	names, seen := make([]string, len(paths)), map[string]int{}
 	for i, path := range paths {

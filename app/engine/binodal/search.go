@@ -21,8 +21,8 @@ func bestWidth(pairs []fitPoint, tc float64) (width, chi2 float64) {
 	return width, chi2
 }
 
-// The search range of Tc, as its distance above the highest temperature with a condensate
-// in multiples of that temperature, and the number of logarithmic steps.
+// Search range of Tc, as its distance above the highest temperature with a condensate in
+// multiples of that temperature, and the number of logarithmic steps.
 const (
 	nearest  = 1e-6
 	farthest = 10
@@ -55,7 +55,8 @@ func findTc(pairs []fitPoint, above float64) (tc float64, reason string) {
 	return above + math.Exp(golden(chi, at(best-1), at(best+1))), ""
 }
 
-// golden returns the minimum of f between from and to, to a billionth of their distance.
+// golden returns the position of the minimum of f between from and to, to a billionth of
+// the interval.
 func golden(f func(float64) float64, from, to float64) float64 {
 	const rounds = 60
 	ratio := (math.Sqrt(5) - 1) / 2

@@ -26,8 +26,8 @@ type Series struct {
 	Points []Point
 }
 
-// NewSeries sorts points into a series. Points that do not belong together are validation
-// errors that name the jobs and what they differ in.
+// NewSeries sorts points into a series. If points do not belong to the same series, it
+// returns validation errors that name the jobs and the properties in which they differ.
 func NewSeries(points []Point) (*Series, []fault.Field) {
 	s := &Series{OverTemperature, slices.Clone(points)}
 	slices.SortFunc(s.Points, func(a, b Point) int {
@@ -81,7 +81,7 @@ func (s *Series) differences(of func(p *Point) string) (text string, differ bool
 	return joinFirst(parts, "; "), len(parts) > 1
 }
 
-// joinFirst joins the first maxListed texts and appends the number of those omitted.
+// joinFirst joins the first maxListed strings and appends the number of omitted ones.
 func joinFirst(texts []string, between string) string {
 	if more := len(texts) - maxListed; more > 0 {
 		return strings.Join(texts[:maxListed], between) + between + fmt.Sprintf("%d more", more)
@@ -89,8 +89,8 @@ func joinFirst(texts []string, between string) string {
 	return strings.Join(texts, between)
 }
 
-// abbreviate abbreviates a long sequence to both of its ends, since sequences may differ
-// at either.
+// abbreviate shortens a long sequence to its two ends, because sequences can differ at
+// either end.
 func abbreviate(text string) string {
 	const most, end = 40, 16
 	if len(text) <= most {

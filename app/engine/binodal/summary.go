@@ -57,7 +57,7 @@ type (
 		Temperature  levelView    `json:"Tc_K"`
 		Density      levelView    `json:"rhoc_mg_mL"`
 		Above        store.Figure `json:"Tc_above_K"` // highest temperature with a condensate
-		Below        store.Figure `json:"Tc_below_K"` // lowest temperature without one
+		Below        store.Figure `json:"Tc_below_K"` // lowest temperature without a condensate
 		Extrapolated store.Figure `json:"extrapolated_K"`
 		Far          bool         `json:"far_extrapolation"`
 		Exponent     float64      `json:"exponent"`
@@ -116,7 +116,7 @@ func (v *Result) critical() criticalView {
 	}
 }
 
-// metrics is the format of metrics.json. Unknown numbers are null.
+// metrics is the format of metrics.json. Unknown values are null.
 type metrics struct {
 	Over         Kind         `json:"over"`
 	Tc           store.Figure `json:"Tc_K"`

@@ -10,11 +10,11 @@ type Result struct {
 	Series  *Series
 	Choices []Choice // one per point
 	Law     *Law     // nil if the critical point is undetermined
-	Reason  string   // why there is none, worded for a biologist
+	Reason  string   // why Law is nil, worded for biologists
 
-	// Above is the highest temperature with a condensate, Below the lowest without one,
-	// in K: for boxes of this size, the critical temperature is between them. NaN means
-	// unknown.
+	// Above is the highest temperature with a condensate and Below the lowest without
+	// one, in K. For boxes of this size, the critical temperature lies between them. NaN
+	// means unknown.
 	Above, Below float64
 
 	Warnings []string
@@ -23,12 +23,13 @@ type Result struct {
 // leastTemperatures is the minimum number of temperatures for a fit with two parameters.
 const leastTemperatures = 3
 
-// farShare is the ratio of extrapolation distance to temperature range above which Tc
-// counts as far. If unknown corrections to the law amount to a quarter where 1 - T/Tc is
-// 1, they shift Tc by about a quarter of the extrapolation distance.
+// farShare is the ratio of extrapolation distance to temperature range above which an
+// extrapolation counts as far. If unknown corrections to the law amount to a quarter
+// where 1 - T/Tc is 1, they shift Tc by about a quarter of the extrapolation distance.
 const farShare = 0.25
 
-// Evaluate evaluates a series. Points that are not converged are used if unconverged.
+// Evaluate evaluates a series. Points that are not converged are used only if unconverged
+// is true.
 func Evaluate(s *Series, unconverged bool) *Result {
 	v := &Result{Series: s, Choices: s.choose(unconverged), Above: math.NaN(), Below: math.NaN()}
 	v.warnOfRuns()

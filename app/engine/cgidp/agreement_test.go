@@ -111,8 +111,8 @@ func (c *subject) z() float64 {
 	return (rg - c.Rg) / math.Hypot(se, c.RgError)
 }
 
-// computeRuns computes all runs on all cores, longest first to balance the load. Each
-// goes through Parse and Run, as for users.
+// computeRuns computes all runs on all cores, longest first to balance the load. Each run
+// goes through Parse and Run, like a user's job.
 func computeRuns(t *testing.T, all []*subject) {
 	t.Helper()
 	var runs []*agreementRun
@@ -166,7 +166,7 @@ func (r *agreementRun) compute(t *testing.T, root string) error {
 	return err
 }
 
-// agreementTable returns the Markdown table of web/docs/cg-idp.md.
+// agreementTable returns the Markdown table for web/docs/cg-idp.md.
 func agreementTable(all []*subject) string {
 	var b strings.Builder
 	b.WriteString("| protein | residues | steps / million | published Rg / nm | Rg / nm | error / % | difference / % | z |\n")

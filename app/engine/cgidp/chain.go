@@ -14,7 +14,7 @@ type chain struct {
 	system *system
 
 	mu    sync.Mutex
-	total *md.PairSums // pairs of finished replicas; nil before the first starts and at the end
+	total *md.PairSums // pairs of finished replicas; nil before the first replica starts and after the last has finished
 
 	final *summary // nil until all replicas have finished
 }
@@ -37,9 +37,8 @@ func (c *chain) New(number int) *replica {
 	return newReplica(c.system, number, c.Folder)
 }
 
-// Gather adds up the pairs of finished replicas. It adds them in the order of their
-// numbers, whichever finishes first, because the order affects the last digits of the
-// sum.
+// Gather adds up the pairs of finished replicas. It adds them in order of replica number,
+// not of completion, because the order affects the last digits of the sum.
 func (c *chain) Gather(begun []*replica) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,8 @@ var engine = enginetest.Engine{
 
 func TestMain(m *testing.M) { engine.Main(m) }
 
-// stop computes one replica at a time and saves only at the end.
+// stop runs one replica at a time, interrupts the run after the given number of bursts,
+// and saves only then.
 func stop(t testing.TB, settings, dir string, bursts int) {
 	t.Helper()
 	m := newSimulation(settingsOf(t, settings), dir, io.Discard)
@@ -42,7 +43,7 @@ func stop(t testing.TB, settings, dir string, bursts int) {
 	}
 }
 
-// ofSteps returns a function that makes settings for a number of cores.
+// ofSteps returns a function that returns settings for a number of cores.
 func ofSteps(steps int) func(cores int) string {
 	return func(cores int) string {
 		return fmt.Sprintf(`{"sequences":["%s","GSGSGSGSGSGSGS"],"names":["Hst5","short"],"steps":%d,"replicas":2,

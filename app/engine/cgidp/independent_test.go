@@ -31,7 +31,7 @@ func newMemory(t *testing.T, s *Settings, index, replica int) *memory {
 	return &memory{Dynamics: d, model: model, every: int(q.FrameEvery)}
 }
 
-// first returns the first count frames, computing those that are missing.
+// first returns the first count frames, computing them as needed.
 func (m *memory) first(t *testing.T, count int) [][][3]float64 {
 	t.Helper()
 	for len(m.frames) < count {
@@ -126,8 +126,8 @@ func checkTimes(t *testing.T, what string, got inLibrary, every float64) {
 	must.Equal(t, what, len(got.Times), len(got.Frames))
 }
 
-// Other libraries read from the files of a run exactly the coordinates it had in memory:
-// when it has finished, while it runs, and after an interruption.
+// Other libraries read exactly the coordinates that a run had in memory, whether it has
+// finished, is still running or was interrupted.
 func TestLibrariesReadFiles(t *testing.T) {
 	t.Parallel()
 	readers := libraryReaders(t)
@@ -137,7 +137,7 @@ func TestLibrariesReadFiles(t *testing.T) {
 		dir, _ := engine.Simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
 	})
-	t.Run("long chain", func(t *testing.T) { // the maximum length in the longest tests
+	t.Run("long chain", func(t *testing.T) { // up to the maximum chain length in the longest tests
 		settings := `{"sequences":["` + strings.Repeat("GSWED", enginetest.Length(10, 40, 400)) + `"],"steps":1000,"frame_every":500,"equilibration":0}`
 		dir, _ := engine.Simulate(t, settings)
 		checkResults(t, readers, settingsOf(t, settings), dir)
@@ -187,7 +187,8 @@ func (r *libraryReader) checkTrajectories(t *testing.T, q Sequence, folder strin
 	}
 }
 
-// readsTimes reports whether the library reads frame times: MDTraj only numbers frames.
+// readsTimes reports whether the library reads frame times. MDTraj does not; it only
+// numbers the frames.
 func (r *libraryReader) readsTimes() bool { return r.library == "mdanalysis" }
 
 func (r *libraryReader) checkStructures(t *testing.T, q Sequence, folder string, trajectories [][][][3]float64, skipped int) {

@@ -37,8 +37,8 @@ type inLibrary struct {
 	Spacing  float64        // ps between frames
 }
 
-// libraryReaders starts a reader for each installed library. It skips the test if there
-// is none.
+// libraryReaders starts a reader for each installed library. It skips the test if none is
+// installed.
 func libraryReaders(t *testing.T) []*libraryReader {
 	t.Helper()
 	var all []*libraryReader
@@ -57,8 +57,8 @@ func libraryReaders(t *testing.T) []*libraryReader {
 	return all
 }
 
-// pythonWith returns a Python interpreter that has the module: the one in PATH or the
-// distribution's.
+// pythonWith returns a Python interpreter that has the module: either the one in PATH or
+// the distribution's.
 func pythonWith(t *testing.T, module string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -10,7 +10,7 @@ var (
 	limitSampleEvery = input.Limit{Key: "sample_every", Default: 200, Low: 10, High: 1e5, Unit: " steps"}
 )
 
-// keys are the keys of all settings.
+// keys lists the keys of all settings.
 var keys = []string{
 	"sequences", "fasta", "names", input.Cores.Key, input.Temperature.Key, input.PH.Key, input.IonicStrength.Key,
 	limitSteps.Key, input.Equilibration.Key, limitReplicas.Key, input.Seed.Key, limitFrameEvery.Key,

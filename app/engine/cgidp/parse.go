@@ -73,8 +73,8 @@ func (r *reader) lengths(s *Settings) {
 	}
 }
 
-// setLengths sets the given values. A value of 0 means the default for the number of
-// residues.
+// setLengths sets the number of steps and the frame interval. A value of 0 means the
+// default for the number of residues.
 func (q *Sequence) setLengths(steps, frameEvery int64) {
 	q.Steps, q.FrameEvery = steps, frameEvery
 	if steps == 0 {

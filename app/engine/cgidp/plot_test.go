@@ -26,8 +26,8 @@ func TestPlotsShowResults(t *testing.T) {
 	comparePictures(t, enginetest.Read(t, dir, "Hst5", "distance_map.png"), want)
 }
 
-// comparePictures compares the map, which is to the left of the color bar. It allows for
-// rounding of the distances in the table.
+// comparePictures compares the maps, which are to the left of the color bar. It allows
+// for rounding of the distances in the table.
 func comparePictures(t *testing.T, got, want []byte) {
 	t.Helper()
 	a, err := png.Decode(bytes.NewReader(got))

@@ -142,7 +142,7 @@ func (r *replica) Status() string {
 	return b.String()
 }
 
-// Archive omits what can be computed from the positions.
+// Archive omits data that can be computed from the positions.
 func (r *replica) Archive(a *md.Archive) {
 	r.Dynamics.Archive(a)
 	r.rg.Archive(a)

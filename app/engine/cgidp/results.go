@@ -51,8 +51,9 @@ func (c *chain) results(replicas []*replica, complete bool) *results {
 	return res
 }
 
-// exponentError returns an estimate with the standard error of the scaling exponent, NaN
-// until all replicas have finished: it takes one fit per block of each replica.
+// exponentError returns an estimate with the standard error of the scaling exponent. It
+// is NaN until all replicas have finished, because it requires one fit per block of each
+// replica.
 func exponentError(res *results, replicas []*replica) md.Estimate {
 	if !res.complete || math.IsNaN(res.scaling.Nu) {
 		return md.Estimate{SE: math.NaN(), Drift: math.NaN()}

@@ -34,7 +34,7 @@ func settingsOf(t testing.TB, text string) *Settings {
 	return s
 }
 
-// The published value is 1.671 ± 0.008 nm.
+// The published Rg is 1.671 ± 0.008 nm.
 func TestRunFCP1(t *testing.T) {
 	t.Parallel()
 	p := enginetest.ReferenceProtein(t, "FCP1")
@@ -186,8 +186,8 @@ func checkTables(t *testing.T, dir string) {
 	}
 }
 
-// Replicas that have not forgotten their starts differ by more than block averaging
-// within each can detect.
+// Replicas that still depend on their initial conformations differ by more than block
+// averaging within each replica can detect.
 func TestErrorsKnowThatReplicasDiffer(t *testing.T) {
 	t.Parallel()
 	c := newChain(settingsOf(t, `{"sequences":["`+hst5+`"],"steps":100000,"replicas":4}`), 0, t.TempDir())
@@ -213,7 +213,7 @@ func TestErrorsKnowThatReplicasDiffer(t *testing.T) {
 
 // A run is not converged, whatever its own statistics, if it has fewer than 50
 // independent samples for a typical chain of its length, or fewer than 20 per replica, or
-// if it has not forgotten its start.
+// if it still depends on its initial conformation.
 func TestShortRunsAreNotConverged(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -236,8 +236,8 @@ func TestShortRunsAreNotConverged(t *testing.T) {
 	}
 }
 
-// A run that still drifts has errors of at least half the drift, and all files give the
-// same errors.
+// The errors of a run that still drifts are at least half the drift, and all files give
+// the same errors.
 func TestErrorsOfDriftingRunsAreWidened(t *testing.T) {
 	t.Parallel()
 	c := newChain(settingsOf(t, `{"sequences":["`+hst5+`"],"steps":300000}`), 0, t.TempDir())
@@ -331,7 +331,7 @@ func TestRunNeedsFASTA(t *testing.T) {
 	must.Fail(t, "the error", err, `"upload:abc"`)
 }
 
-// A file that cannot be written ends the run, because the output would be incomplete.
+// A run fails if a file cannot be written, because the output would be incomplete.
 func TestRunEndsWithTheFirstErrorOfAReplica(t *testing.T) {
 	for _, inTheWay := range []string{"seq1", filepath.Join("seq1", run.TopologyFile)} {
 		dir := t.TempDir()

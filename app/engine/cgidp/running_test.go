@@ -16,16 +16,17 @@ import (
 	"molrun/app/test/must"
 )
 
-// checkRunning reads the files of another process while it runs, kills and resumes it in
-// between, and compares the files with memory.
+// checkRunning reads the files of another process while it runs, killing and resuming it
+// in between, and compares the files with memory.
 func checkRunning(t *testing.T, readers []*libraryReader) {
 	t.Helper()
-	// This would take a minute or more, but the process is killed after enough reads.
+	// The whole run would take a minute or more, but the process is killed after enough
+	// reads.
 	settings := `{"sequences":["` + hst5 + `"],"names":["Hst5"],"steps":2e7,"frame_every":5000,"equilibration":0,"seed":5}`
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "Hst5")
 	m := newMemory(t, settingsOf(t, settings), 0, 1)
-	reached := 0 // maximum number of frames so far
+	reached := 0 // largest number of frames so far
 	for _, sign := range []string{"molrun:progress", "resumes from"} {
 		kill := startProcess(t, dir, settings, sign)
 		must.Become(t, "ensemble.pdb is there", func() bool {
@@ -55,8 +56,8 @@ func checkRunning(t *testing.T, readers []*libraryReader) {
 	}
 }
 
-// readOften reads several times, then continues until there are more frames than at
-// first, at most 100 times.
+// readOften reads several times, and goes on until the number of frames has grown, but
+// reads at most 100 times.
 func readOften(t *testing.T, readers []*libraryReader, folder string) []readInPassing {
 	t.Helper()
 	var all []readInPassing
@@ -99,8 +100,8 @@ func (found *readInPassing) check(t *testing.T, what string, m *memory, reached 
 	}
 }
 
-// oneVersion returns a hard link to a file that might be replaced: some libraries open a
-// file twice and expect the same content.
+// oneVersion returns a hard link to a file that might be replaced, because some libraries
+// open a file twice and expect the same content.
 func oneVersion(t *testing.T, path string) string {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), filepath.Base(path))

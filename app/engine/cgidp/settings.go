@@ -34,7 +34,7 @@ type Sequence struct {
 }
 
 // Warnings returns the warnings about all sequences, without duplicates. A warning that
-// does not apply to all sequences starts with the names of those it applies to.
+// does not apply to all sequences starts with the names of the affected sequences.
 func (s *Settings) Warnings() []string {
 	var all []warned
 	for _, q := range s.Sequences {

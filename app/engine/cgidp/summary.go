@@ -117,8 +117,8 @@ func (s *system) summary(res *results) *summary {
 	}
 }
 
-// Minimum lengths of a converged run. A run that is too short for its chain samples too
-// little of the slow motions to detect that from its own samples.
+// Minimum lengths of a converged run. A run that is too short for its chain samples the
+// slow motions too poorly to reveal this in its own statistics.
 const (
 	leastSamplesEach      = 20 // independent samples of Rg per replica, expected for a typical chain
 	minEquilibrationTimes = 3  // equilibration per replica, in integrated autocorrelation times
@@ -145,7 +145,7 @@ func (s *system) warnings(res *results) []string {
 	return texts
 }
 
-// remedy returns what a run that is not converged needs.
+// remedy returns advice on how to make the run converge.
 func (s *system) remedy(res *results) string {
 	time := max(res.rg.Time, res.ree.Time)
 	if each := leastSamplesEach * stepsPerSample * float64(s.model.Size()); s.settings.Replicas > 1 &&

@@ -9,7 +9,7 @@ import (
 	"molrun/app/engine/store"
 )
 
-// metrics is the format of metrics.json, by which jobs are compared.
+// metrics is the format of metrics.json, which is used to compare jobs.
 type metrics struct {
 	Rg             store.Number `json:"rg_nm"`
 	RgSE           store.Number `json:"rg_se_nm"`

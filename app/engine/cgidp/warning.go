@@ -7,8 +7,8 @@ import (
 	"molrun/app/engine/input"
 )
 
-// warnings returns the reasons why the results of a sequence might be unreliable. The run
-// continues anyway.
+// warnings returns the reasons why the results of a sequence might be unreliable. They do
+// not prevent the run.
 func (s *Settings) warnings(q *Sequence) []string {
 	texts := input.ConditionWarnings(s.Conditions)
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }

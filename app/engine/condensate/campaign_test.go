@@ -71,8 +71,8 @@ var proteinOrder = []string{"Q96P88_140_292", "P12035_1_202", "Q14154_1_230", "A
 
 // coexistenceBox returns a box in which the dense phase of a protein fills a third of the
 // volume, or less if there are few copies. In the published box of 15 x 15 x 150 nm, 100
-// chains are 4.9 mM, which is below the dilute concentration of O15504 and just below the
-// dense concentration of A0A1B0GTH6: the first could not condense, and the second would
+// chains are 4.9 mM. This is below the dilute concentration of O15504, which therefore
+// could not condense, and just below the dense concentration of A0A1B0GTH6, which would
 // leave no space for a dilute phase. As long as both phases exist, their concentrations
 // do not depend on the box.
 func coexistenceBox(p enginetest.Coexistence, copies int) [3]float64 {
@@ -84,10 +84,10 @@ func coexistenceBox(p enginetest.Coexistence, copies int) [3]float64 {
 	return [3]float64{across, across, max(2*across, math.Ceil(2*s.packHeight()), math.Round(float64(copies)/mean/(across*across)))}
 }
 
-// TestCoexistence compares with published concentrations: the dense phase to 3 % for
-// three of five proteins, the dilute phase to a factor of 1.5 where it is above 0.1 mM.
-// With fewer than 100 copies, the slab is thinner. PROTEINS selects proteins by name
-// prefixes; the default is all.
+// TestCoexistence compares concentrations with published ones: in the dense phase to 3 %
+// for three of five proteins, in the dilute phase to a factor of 1.5 where it is above
+// 0.1 mM. With fewer than 100 copies, the slab is thinner. PROTEINS selects proteins by
+// name prefixes; the default is all.
 func TestCoexistence(t *testing.T) {
 	asked(t)
 	copies, steps, cores := fromEnvironment(t, "COPIES", 100), fromEnvironment(t, "STEPS", 10_000_000), fromEnvironment(t, "CORES", 2)
@@ -163,7 +163,7 @@ func pressure(t *testing.T, p enginetest.Coexistence, times float64, copies, ste
 }
 
 // proteins returns the proteins with published concentrations selected by PROTEINS, in
-// the order of likeliest.
+// the order of proteinOrder.
 func proteins(t *testing.T) (wanted []enginetest.Coexistence) {
 	t.Helper()
 	all := enginetest.Coexistences(t)
@@ -214,7 +214,8 @@ func TestSigns(t *testing.T) {
 		"heat": func() bool {
 			cold, warm := run("cold", sticky, 280, 0.15), run("warm", sticky, 300, 0.15)
 			t.Logf("280 K: %v±%v kT, 300 K: %v±%v kT, condensed %v", cold["dG_kT"], cold["dG_se_kT"], warm["dG_kT"], warm["dG_se_kT"], warm["condensed"])
-			// For the cold run, an upper bound suffices if it is low enough.
+			// For the run at low temperature, an upper bound suffices if it is low
+			// enough.
 			atMost := figureOf(cold, "dG_kT") + 2*figureOf(cold, "dG_se_kT")
 			if math.IsNaN(atMost) {
 				atMost = math.Log(figureOf(cold, "cdil_below_mM") / figureOf(cold, "cden_mM"))

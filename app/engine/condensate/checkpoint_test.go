@@ -28,7 +28,8 @@ func runSaving(ctx context.Context, settings, dir string, log io.Writer, saveEve
 
 func TestMain(m *testing.M) { engine.Main(m) }
 
-// stop saves only at the end, however long the run takes.
+// stop interrupts the run after the given number of bursts and saves only then, however
+// long the run takes.
 func stop(t testing.TB, settings, dir string, bursts int) {
 	t.Helper()
 	err := runSaving(&enginetest.StopAfter{Context: t.Context(), Bursts: bursts}, settings, dir, io.Discard, 24*time.Hour)
@@ -37,7 +38,7 @@ func stop(t testing.TB, settings, dir string, bursts int) {
 	}
 }
 
-// ofSteps returns a function that makes settings for a number of cores.
+// ofSteps returns a function that returns settings for a number of cores.
 func ofSteps(steps int) func(cores int) string {
 	return func(cores int) string { return mixed(steps, cores) }
 }
@@ -47,7 +48,7 @@ func TestResumeAfterKill(t *testing.T) {
 	engine.ResumesAfterKills(t, ofSteps(enginetest.Length(1000, 3000, 20_000)), enginetest.Length(2, 6, 20))
 }
 
-// A burst is at most 50 steps here, the interval between samples.
+// Here a burst is at most 50 steps, the interval between samples.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	cases := [][]int{{0, 1, 5, 2}, {3, 14}, {17, 9}} // stops in the first and in the second replica
@@ -71,7 +72,7 @@ func TestResumeAfterDamage(t *testing.T) {
 // results only after a longer run.
 func TestCheckpointHasAll(t *testing.T) {
 	t.Parallel()
-	for _, bursts := range []int{4, 12} { // while the springs act, and later
+	for _, bursts := range []int{4, 12} { // during and after equilibration
 		dir := t.TempDir()
 		stop(t, mixed(1000, 1), dir, bursts)
 		m := newSimulation(settingsOf(t, mixed(1000, 1)), dir, io.Discard)

@@ -91,8 +91,8 @@ func (r *reader) component(item json.RawMessage, index int) Component {
 	return c
 }
 
-// fileComponents returns the records of the FASTA file as components, with the numbers of
-// copies of the setting "copies".
+// fileComponents returns the records of the FASTA file as components, with their numbers
+// of copies from the setting "copies".
 func (r *reader) fileComponents(fasta []byte) []Component {
 	sources := r.File(fasta)
 	copies := r.copies(len(sources))

@@ -8,14 +8,14 @@ import (
 
 const (
 	contactDistance = 1.0   // nm
-	maxMapped       = 2_000 // maximum residues of all components together for contact maps
+	maxMapped       = 2_000 // maximum total number of residues of all components for contact maps
 )
 
 // contacts counts contacts between residues of different chains.
 type contacts struct {
 	*system
 	frames int64
-	counts [][]uint64 // one matrix per pair of components a <= b, with the rows of a; nil without maps
+	counts [][]uint64 // one matrix per pair of components a <= b, with one row per residue of a; nil if there are no maps
 	cells  grid
 }
 
@@ -45,8 +45,8 @@ func newContacts(y *system) *contacts {
 // index returns the index of the pair of components a <= b in counts.
 func (c *contacts) index(a, b int) int { return a*len(c.Components) - a*(a-1)/2 + b - a }
 
-// findClusters finds clusters of chains in contact. If keep, it also adds the contacts to
-// the sums.
+// findClusters finds clusters of chains in contact. If keep is true, it also adds the
+// contacts to the sums.
 func (c *contacts) findClusters(x []md.Vec, keep bool) clusters {
 	c.cells.sortBeads(x)
 	chainOf := make([]int32, len(x))
@@ -221,7 +221,7 @@ func (g *grid) touching(found func(i, j int32)) {
 	}
 }
 
-// neighbour returns the cell at one of 27 offsets, of which 13 is the cell itself, and
+// neighbour returns the cell at one of 27 offsets, where 13 means the cell itself, and
 // the shift of its periodic image that is adjacent to the cell.
 func (g *grid) neighbour(at [3]int, side int) (cell int, shift md.Vec) {
 	edges := [3]float64{g.Box.X, g.Box.Y, g.Box.Z}

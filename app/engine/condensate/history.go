@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	historyRows = 100 // maximum; each row is a part of the run
+	historyRows = 100 // maximum; each row covers an equal part of the run
 	historyBins = 400 // maximum, along z
 	leastBin    = 0.5 // nm, minimum width
 )
@@ -30,7 +30,7 @@ func newHistory(y *system) *history {
 	return h
 }
 
-// addSample adds a sample that was shifted along z by moved.
+// addSample adds a sample, shifted along z by moved.
 func (h *history) addSample(step int64, x []md.Vec, moved float64) {
 	samples := h.plan.steps / h.plan.sampleEvery
 	row := (step/h.plan.sampleEvery - 1) * int64(len(h.frames)) / samples

@@ -30,7 +30,7 @@ func withPreset(l input.Limit, preset float64) input.Limit {
 	return l
 }
 
-// keys are the keys of all settings.
+// keys lists the keys of all settings.
 var keys = []string{
 	"components", "fasta", limitCopies.Key, "protocol", limitEdge.Key, limitConcentration.Key, input.Cores.Key,
 	input.Temperature.Key, input.PH.Key, input.IonicStrength.Key, limitSteps.Key, limitEquilibration.Key,

@@ -10,7 +10,8 @@ import (
 // second virial coefficient and the dissociation constant can be determined.
 func (y *system) isPair() bool { return y.Protocol == Dilute && y.mix.Chains() == 2 }
 
-// halfBox returns half the shortest box edge, beyond which two chains must not interact.
+// halfBox returns half the shortest box edge. The analysis assumes that two chains
+// farther apart do not interact.
 func (y *system) halfBox() float64 { return min(y.Box.X, y.Box.Y, y.Box.Z) / 2 }
 
 // isNearby returns 1 if two chains are nearby, otherwise 0.
@@ -21,7 +22,7 @@ func (y *system) isNearby(centres []md.Vec) float64 {
 	return 0
 }
 
-// figure is a number with its standard error. Unknown numbers are NaN.
+// figure is a value with its standard error; NaN means unknown.
 type figure struct{ value, se float64 }
 
 // virial returns the second virial coefficient in nm³ from the fraction of time that two

@@ -18,7 +18,7 @@ func systemOf(t *testing.T, settings string) *system {
 	return newSystem(settingsOf(t, settings))
 }
 
-// scattered places beads at random, also outside the box.
+// scattered places beads at random, including outside the box.
 func scattered(y *system, within md.Vec) []md.Vec {
 	random := rand.New(rand.NewPCG(1, 2))
 	x := make([]md.Vec, y.mix.Size())
@@ -28,7 +28,7 @@ func scattered(y *system, within md.Vec) []md.Vec {
 	return x
 }
 
-// Contacts match a search over all pairs across periodic boundaries, also in a box so
+// Contacts match a search over all pairs across periodic boundaries, even in a box so
 // large that its cells exceed the contact distance.
 func TestContactsAgainstAllPairs(t *testing.T) {
 	for _, box := range []string{"[9,10.3,11.9]", "[140,150,160]"} {
@@ -96,7 +96,7 @@ func TestForest(t *testing.T) {
 	}
 }
 
-// Chains stay in one piece, wherever they have moved.
+// Chains stay whole, wherever they have moved.
 func TestWholeChainsLieInTheBox(t *testing.T) {
 	y := systemOf(t, `{"components":[{"sequence":"GSGSGSG","copies":30}],"box_nm":[9,9,40]}`)
 	x := scattered(y, y.Box)
@@ -193,12 +193,12 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// The springs hold chains together that would otherwise disperse, and only during the
-// first half of equilibration.
+// The restraint holds together chains that would otherwise disperse, and it acts only
+// during the first half of equilibration.
 func TestChainsAreDrawnTogether(t *testing.T) {
 	steps := int64(enginetest.Length(8000, 20_000, 20_000))
-	// apart returns the mean distance of beads from the box center when the springs end,
-	// or at the end.
+	// apart returns the mean distance of beads from the box center at the end of the
+	// restraint, or at the end of the run.
 	apart := func(equilibration float64, withSprings bool) float64 {
 		m := newSimulation(settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":"EGEGEGEG","copies":20}],"box_nm":[9,9,60],"steps":%d,"equilibration":%g}`,
 			steps, equilibration)), t.TempDir(), io.Discard)
@@ -244,7 +244,7 @@ func TestContactsOfThreeComponents(t *testing.T) {
 	}
 }
 
-// Chains of large and of small residues fit into the smallest box that settings allow.
+// Chains of large or of small residues fit into the smallest box that the settings allow.
 func TestChainsFindPlacesInTheSmallestBox(t *testing.T) {
 	for _, c := range []Component{
 		{Residues: strings.Repeat("W", 24), Copies: 200},

@@ -15,8 +15,8 @@ type Phases struct {
 	Separated bool
 	Reason    string
 
-	// Undecided reports whether the profile leaves open if there are two phases: the
-	// dense region has no plateau, the errors are too large, or the profile still
+	// Undecided reports whether the profile leaves open if there are two phases, because
+	// the dense region has no plateau, the errors are too large, or the profile still
 	// changes. If both Undecided and Separated are false, the profile is flat.
 	Undecided bool
 
@@ -33,13 +33,14 @@ func (f *Phases) Dense(z float64) bool { return f.inside.contains(z) }
 // Dilute reports whether z is within the dilute phase.
 func (f *Phases) Dilute(z float64) bool { return f.outside.excludes(z) }
 
-// Coexistence is the partitioning of a component between the phases. Unknown numbers are
+// Coexistence is the partitioning of a component between the phases. Unknown values are
 // NaN.
 type Coexistence struct {
 	Dense, Dilute md.Estimate // mM
 
-	// Bound means that too few chains were seen outside to determine their concentration:
-	// Dilute.Mean is an upper bound with a confidence of about 95 %.
+	// Bound means that too few chains were observed outside the slab to determine the
+	// dilute concentration. Dilute.Mean is then an upper bound with a confidence of about
+	// 95 %.
 	Bound bool
 
 	// Transfer is the free energy of transfer of a chain from the dilute to the dense
@@ -48,9 +49,9 @@ type Coexistence struct {
 }
 
 // The dense phase ends denseMargin interface widths inside the middle of the interface,
-// and the dilute phase begins diluteMargin widths outside. There, 4 % and 0.05 % of the
-// step remain. They differ because the concentrations differ by orders of magnitude and
-// the dense phase is thin.
+// and the dilute phase begins diluteMargin widths outside it. There, 4 % and 0.05 % of
+// the concentration step remain. The margins differ because the concentrations differ by
+// orders of magnitude and the dense phase is thin.
 const (
 	denseMargin  = 0.75
 	diluteMargin = 1.75
@@ -126,11 +127,11 @@ func Evaluate(replicas []*Profile) Phases {
 	return f
 }
 
-// withoutPhases judges a profile without two phases, by the concentration of one half of
-// the chains in the region where the other half is dense, and elsewhere. There is one
-// phase if these differ by at most a factor of two, since attracting chains are never
-// uniformly distributed, and neither changes over the run. Otherwise the result is
-// undecided; unclear says why.
+// withoutPhases evaluates a profile without two phases. It compares the concentration of
+// one half of the chains in the region where the other half is dense with that elsewhere.
+// There is one phase if these differ by at most a factor of two, since attracting chains
+// are never uniformly distributed, and neither changes over the run. Otherwise the result
+// is undecided, and unclear says why.
 func withoutPhases(dense, dilute md.Estimate, unclear string) Phases {
 	se := math.Hypot(dense.SE, dilute.SE)
 	found := fmt.Sprintf("the concentration of one half of the chains is %.3g±%.2g mg/mL where the other half is dense, and %.3g±%.2g mg/mL elsewhere",
@@ -195,8 +196,8 @@ func pool(replicas []*Profile, weights []float64, in func(z float64) bool) md.Es
 	return toSamples(md.Pool(all), float64(size))
 }
 
-// toSamples converts an estimate over block means to samples, of which each block has
-// size. An autocorrelation time below one block is unknown.
+// toSamples converts an estimate over block means to one over samples, given the number
+// of samples per block. An autocorrelation time below one block is unknown.
 func toSamples(e md.Estimate, size float64) md.Estimate {
 	if e.Time < 1 {
 		e.Time = math.NaN()
@@ -220,16 +221,16 @@ func coexistence(replicas []*Profile, component int, inside, outside region) Coe
 	if !(looks >= AssumedSamples) || c.Dilute.SD == 0 {
 		looks = float64(AssumedSamples * len(replicas))
 	}
-	// Less than a few chains over all observations are chain ends protruding from the
-	// dense phase.
+	// A mean below a few chains over all observations comes from chain ends that protrude
+	// from the dense phase.
 	if !(c.Dilute.SE < c.Dilute.Mean/2) || c.Dilute.Mean < 3/looks*one {
 		c.Bound = true
 		more := 2 * c.Dilute.SE
 		if !(more > 0) {
 			more = 0
 		}
-		// Zero counts in n observations are compatible with up to 3 (95 %, Poisson
-		// distribution).
+		// If n observations find no chain, the expected number of chains is at most 3 (95
+		// %, Poisson distribution).
 		c.Dilute = md.Estimate{
 			Mean: max(c.Dilute.Mean+more, 3/looks*one),
 			SE:   math.NaN(), SD: math.NaN(), Independent: math.NaN(), Time: math.NaN(), Drift: math.NaN(),

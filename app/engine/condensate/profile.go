@@ -9,16 +9,16 @@ import (
 // binWidth is the approximate thickness of a layer in nm.
 const binWidth = 0.5
 
-// maxBlocks is the maximum number of blocks. At the maximum, blocks are merged in pairs,
-// so that there are then at least half as many.
+// maxBlocks is the maximum number of blocks. When it is reached, blocks are merged in
+// pairs, so at least half as many remain.
 const maxBlocks = 64
 
 // Profile accumulates the distribution of the chains of each component along z, frame by
 // frame. A chain that spans several layers counts in each by its fraction of beads.
 //
-// Aligning each frame to the mean produces a peak by chance alone. Hence the second
-// profile, in which each half of the chains is shifted by the alignment of the other
-// half: it is flat for non-interacting chains.
+// Aligning each frame to the mean produces a peak even if there is none. Therefore there
+// is a second profile, in which each half of the chains is shifted by the alignment of
+// the other half. It is flat for non-interacting chains.
 type Profile struct {
 	length, area float64 // of the box
 	bins         int
@@ -120,7 +120,7 @@ func (p *Profile) centered(all []float64) []float64 {
 }
 
 // smoothed is the window, in layers, of the moving average applied twice to the
-// reference: few chains leave gaps, to which frames must not be aligned.
+// reference. A profile of few chains has gaps, to which frames must not be aligned.
 const smoothed = 5
 
 func smooth(layers []float64) []float64 {

@@ -10,14 +10,15 @@ import (
 	"molrun/app/engine/store"
 )
 
-// results are the results so far of the replicas that have started.
+// results holds the replicas that have started, whose results so far it evaluates.
 type results struct {
 	*simulation
 	replicas []*replica
 }
 
 // profiles returns the profiles of the replicas that have frames after equilibration. If
-// there are none, it returns those of the equilibration, with evaluated false.
+// there are none, it returns the equilibration profile of the first replica, if any, with
+// evaluated false.
 func (r *results) profiles() (all []*Profile, evaluated bool) {
 	for _, rep := range r.replicas {
 		if rep.profile.Frames() > 0 {
@@ -87,7 +88,8 @@ func (r *results) writeProfile(s *summary) error {
 		store.WriteFile(filepath.Join(r.Folder, profilePlot), r.origin().SVG(image)))
 }
 
-// writeHistory writes one row per hundredth of the run so far, without a header.
+// writeHistory writes one row for each hundredth of the run completed so far, without a
+// header.
 func (r *results) writeHistory() error {
 	rows := r.history.filledRows()
 	if r.Protocol != Slab || rows == 0 {

@@ -55,7 +55,7 @@ func TestResultsOfASlab(t *testing.T) {
 	enginetest.Near(t, "mass", sums[0]*6.02214076e-1, s.mass(), 1e-3*s.mass())
 	enginetest.Near(t, "sticky chains", sums[1]*6.02214076e-4, 24, 0.01)
 	enginetest.Near(t, "plain chains", sums[2]*6.02214076e-4, 10, 0.01)
-	// So does each row of the profile over time.
+	// Each row of the profile over time does, too.
 	history := enginetest.ReadCSV(t, dir, "profile_time.csv")
 	for k, row := range history {
 		sum := 0.0

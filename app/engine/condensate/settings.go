@@ -13,7 +13,7 @@ type Protocol string
 const (
 	Slab   Protocol = "slab"   // coexisting dense and dilute phases in a long box
 	Bulk   Protocol = "bulk"   // one phase at a given concentration
-	Dilute Protocol = "dilute" // a few chains that can meet
+	Dilute Protocol = "dilute" // a few chains in solution
 )
 
 // Settings are complete, valid settings.

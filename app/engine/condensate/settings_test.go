@@ -168,8 +168,7 @@ func TestWarnings(t *testing.T) {
 		s := settingsOf(t, "{"+settings+"}")
 		must.Contain(t, settings, strings.Join(s.Warnings, "\n"), want)
 	}
-	// The warning of the algorithm file has the same limit, 9.5 nm at 3.2 residues per
-	// nm³.
+	// The algorithm file warns at the same limit, 9.5 nm at 3.2 residues per nm³.
 	for copies, want := range map[int]bool{205: true, 206: false} {
 		s := settingsOf(t, fmt.Sprintf(`{"components":[{"sequence":"GSYQGSYQGSYQ","copies":%d}],"box_nm":[9,9,80]}`, copies))
 		must.Equal(t, fmt.Sprintf("%d copies: too thin", copies), strings.Contains(strings.Join(s.Warnings, "\n"), "slab thinner than its interfaces"), want)

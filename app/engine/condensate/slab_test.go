@@ -20,7 +20,7 @@ type slabSystem struct {
 	dense, dilute     []float64
 	random            *rand.Rand
 	at                [][]float64
-	even              bool // evenly spaced beads along z, as in a liquid; otherwise each chain is at one random position
+	even              bool // evenly spaced beads along z, as in a liquid; otherwise all beads of a chain share one random position
 }
 
 const boxEdge, boxLength = 15.0, 100.0
@@ -45,7 +45,8 @@ func (s *slabSystem) chains(c int) float64 {
 	return (s.dense[c]*s.thickness + s.dilute[c]*(boxLength-s.thickness)) * boxEdge * boxEdge / MilliMol
 }
 
-// frame draws a z position for each chain, for all of its beads.
+// frame draws the z position of each bead, or one for all beads of a chain unless even is
+// set.
 func (s *slabSystem) frame() []md.Vec {
 	x := make([]md.Vec, s.Size())
 	away := boxLength * (3*s.random.Float64() - 1) // also outside the box
@@ -209,8 +210,8 @@ func TestUndecidedProfiles(t *testing.T) {
 	}
 }
 
-// Replicas whose dilute phases differ by more than their errors give only a bound, above
-// each of them.
+// If the dilute phases of replicas differ by more than their errors, only a bound is
+// given, which is above each of them.
 func TestBoundsKnowThatReplicasDiffer(t *testing.T) {
 	s := newSlabSystem(30, 0.2, []float64{20}, []float64{0})
 	s.even = true
@@ -230,7 +231,8 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	if !c.Bound || c.Dilute.Mean < 3*one/16 || c.Dilute.Mean > 3*one/16*1.3 || !math.IsNaN(c.Dilute.SE) || !(c.Transfer < -5) {
 		t.Errorf("%+v; one chain is %.3g mM", c, one)
 	}
-	// Chains that left the slab once could by chance have been more or fewer.
+	// Chains were outside the slab in only one interval, so by chance there could have
+	// been more or fewer.
 	s = newSlabSystem(30, 0.2, []float64{20}, []float64{0})
 	p, once := NewProfile(s.Mixture), newSlabSystem(30, 0.2, []float64{19}, []float64{20. * 30 / 70 / 20})
 	s.even, once.even = true, true
@@ -251,7 +253,7 @@ func TestEmptyDilutePhaseHasABound(t *testing.T) {
 	if mean /= seen; mean == 0 || !c.Bound || c.Dilute.Mean < 2*mean {
 		t.Errorf("the bound is %.3g mM, and the mean %.3g", c.Dilute.Mean, mean)
 	}
-	const truth = 0.004 // mM, about 25 observations per chain
+	const truth = 0.004 // mM, about one chain outside the slab in 25 observations
 	s = newSlabSystem(30, 0.2, []float64{20}, []float64{truth})
 	below := 0
 	for range 40 {

@@ -32,7 +32,7 @@ func layered(t *testing.T, steps int, thickness float64) *results {
 	return &results{m, []*replica{rep}}
 }
 
-// A slab without a plateau is undecided, and never converged.
+// A slab without a plateau is undecided and never converged.
 func TestSlabsThatDoNotTell(t *testing.T) {
 	t.Parallel()
 	const short, long = 300_000, 400_000
@@ -111,7 +111,7 @@ func TestProfilesThatChangeDoNotTell(t *testing.T) {
 }
 
 // The concentrations of a run that is not converged have errors of at least half the
-// difference of its halves, the same in all files and in the log.
+// difference between its two halves, and all files and the log give the same errors.
 func TestErrorsOfUnconvergedConcentrationsAreWidened(t *testing.T) {
 	t.Parallel()
 	r := layered(t, 400_000, 12)

@@ -53,7 +53,7 @@ type (
 		Concentration store.Figure `json:"mean_concentration_mg_mL"`
 		DebyeLength   store.Figure `json:"debye_length_nm"`
 		TimeStep      store.Figure `json:"time_step_ps"`
-		LeastDilute   store.Figure `json:"least_dilute_mM"` // only bounds below this
+		LeastDilute   store.Figure `json:"least_dilute_mM"` // below this, only an upper bound can be determined
 	}
 	resultsView struct {
 		Condensed   *bool        `json:"condensed"` // null if not requested, not yet known, or undecided; see Reason
@@ -225,8 +225,8 @@ func (r *results) estimates() *estimates {
 	return e
 }
 
-// converged reports whether the sizes of the chains and, without phases, their clusters
-// are converged.
+// converged reports whether the sizes of the chains are converged and, unless there are
+// phases, whether their clusters are.
 func (e *estimates) converged(r *results) bool {
 	for _, radius := range e.radius {
 		if !radius.Converged() {
@@ -296,7 +296,7 @@ func (r *results) findPhases(s *summary, sizes bool) bool {
 	if f.Undecided {
 		return false
 	}
-	// Until chains had time to leave the slab, an empty outside is meaningless.
+	// Until chains have had time to leave the slab, finding none outside is meaningless.
 	settled := !r.tooShort()
 	if !f.Separated {
 		if settled = settled && sizes; !settled || !s.Complete {
@@ -334,8 +334,8 @@ func (r *results) addPhases(s *summary) {
 	}
 }
 
-// bound returns the bound of a concentration or an energy, or NaN if chains had no time
-// to leave the slab.
+// bound returns v, an upper bound on a concentration or an energy, or NaN if chains have
+// not had time to leave the slab.
 func (r *results) bound(v float64) float64 {
 	if r.tooShort() {
 		return math.NaN()

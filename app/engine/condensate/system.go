@@ -32,7 +32,7 @@ func newSystem(s *Settings) *system {
 // plan determines at which steps samples and frames are taken.
 type plan struct {
 	steps       int64
-	restrained  int64 // steps with springs that hold the slab together
+	restrained  int64 // steps with a restraint that holds the slab together
 	discarded   int64 // equilibration steps, including the restrained ones
 	sampleEvery int64
 	frameEvery  int64
@@ -66,7 +66,8 @@ func (p plan) untilEvent(step int64) int64 {
 }
 
 // restraint returns the spring constant in kJ/mol/nm² of the restraint that holds the
-// chains together: the energy of a chain at the surface of the expected slab is a few kT.
+// chains together. At the surface of the expected slab, it gives a chain an energy of a
+// few kT.
 func (y *system) restraint() float64 {
 	half := max(1.5, y.slabWidth()/2)
 	beads := float64(y.beads()) / float64(y.chains())

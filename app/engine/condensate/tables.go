@@ -7,8 +7,8 @@ import (
 	"molrun/app/engine/store"
 )
 
-// metrics is the format of metrics.json, by which jobs are compared. The metrics of the
-// only component are at the top level.
+// metrics is the format of metrics.json, which is used to compare jobs. If there is only
+// one component, its metrics are at the top level.
 type metrics struct {
 	Condensed      *bool        `json:"condensed"`
 	Reason         string       `json:"condensed_reason,omitempty"` // short; empty if condensed is true
@@ -85,8 +85,8 @@ func (s *summary) metrics() metrics {
 	return m
 }
 
-// shortReason returns the reason without numbers and recommendations, short enough for tables
-// of jobs.
+// shortReason returns the reason without numbers and recommendations, short enough for a
+// table of jobs.
 func (v *resultsView) shortReason() string {
 	if end := strings.IndexAny(v.Reason, ":;,("); end >= 0 {
 		return strings.TrimSpace(v.Reason[:end])

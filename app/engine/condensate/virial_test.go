@@ -15,8 +15,8 @@ import (
 // of two chains in a box with averages over conformations of isolated chains: -1/2 ∫
 // <exp(-U/kT) - 1> d³r, and the integral of exp(-U/kT) over configurations in contact.
 // The second method shares no box, neighbor list, force or dynamics with the first, and
-// computes energies from the formulas. It compares fractions of time, whose errors are
-// symmetric. In seconds, the first method samples some tens of encounters, enough for
+// computes energies from the formulas. The test compares fractions of time, whose errors
+// are symmetric. In seconds, the first method samples a few dozen encounters, enough for
 // sign and magnitude; `make physics` is more precise.
 func TestPairsByTwoWays(t *testing.T) {
 	const edge = 9.
@@ -45,8 +45,8 @@ func TestPairsByTwoWays(t *testing.T) {
 // meetings are the fractions of time that two chains are nearby and in contact.
 type meetings struct{ near, bound figure }
 
-// fractions returns the fractions of time from which the coefficient and the constant of
-// a run are calculated.
+// fractions returns the fractions of time from which the virial coefficient and the
+// dissociation constant of a run were calculated.
 func fractions(m map[string]any, edge float64) meetings {
 	box, ball := edge*edge*edge, math.Pi/6*edge*edge*edge
 	excess := -2 * figureOf(m, "b22_nm3")
@@ -122,7 +122,7 @@ func (i *integral) mean() figure {
 	return figure{mean, math.Sqrt((i.squares/i.count - mean*mean) / i.count)}
 }
 
-// conformations returns conformations of an isolated chain, each relative to its center.
+// conformations returns conformations of an isolated chain, each centered on the origin.
 func conformations(t *testing.T, residues string, number, count int) [][]md.Vec {
 	t.Helper()
 	model := md.NewModel(residues, md.Conditions{Temperature: 293, PH: 7, IonicStrength: 0.15, Friction: 0.2})

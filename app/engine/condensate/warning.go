@@ -18,8 +18,8 @@ func (s *Settings) expectedSlab() (lower, upper Interface) {
 	return Interface{-half, usualInterface}, Interface{half, usualInterface}
 }
 
-// warnings returns the reasons why the results might be unreliable. The run continues
-// anyway.
+// warnings returns the reasons why the results might be unreliable. They do not prevent
+// the run.
 func (s *Settings) warnings() []string {
 	texts := input.ConditionWarnings(s.Conditions)
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }

@@ -14,11 +14,11 @@ type Record struct {
 	Name string // first word of the header, made valid as a file name; can be ""
 }
 
-// ParseFASTA splits FASTA text into records. A text without headers is one sequence. Any
+// ParseFASTA splits FASTA text into records. Text without headers is one sequence. Any
 // text is accepted; checkSequence validates the letters.
 func ParseFASTA(text []byte) []Record { return named(plaintext.Unix(text)) }
 
-// named is like ParseFASTA for a text that already has Unix line endings.
+// named is like ParseFASTA for text that already has Unix line endings.
 func named(text []byte) (records []Record) {
 	for _, r := range fasta.Parse(text, math.MaxInt) {
 		records = append(records, Record{r, nameFrom(r.Header)})
@@ -26,9 +26,9 @@ func named(text []byte) (records []Record) {
 	return records
 }
 
-// Records returns the records of a FASTA text. If the text cannot be separated into
-// sequences, wrong says why, as the predicate of a sentence whose subject is the text's
-// name: text that is not a single chain must not be treated as one.
+// Records returns the records of FASTA text. If the text cannot be separated into
+// sequences, wrong says why, as the predicate of a sentence whose subject is the name of
+// the text. Text that is not a single chain must not be treated as one.
 func Records(text []byte) (records []Record, wrong string) {
 	text = plaintext.Unix(text)
 	if what := detectFormat(text); what != "" {

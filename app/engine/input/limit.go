@@ -29,8 +29,8 @@ func percent(l Limit, value float64) string {
 	return l.Suggest(value/100, Plain(value)+" %% is %s")
 }
 
-// Suggest formats the value that was probably meant. It returns "" if that is out of
-// bounds, too.
+// Suggest formats the value that was probably meant. It returns "" if that value is also
+// out of bounds.
 func (l Limit) Suggest(value float64, format string) string {
 	if value < l.Low || value > l.High {
 		return ""

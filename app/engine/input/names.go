@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxNameLength is in bytes.
+// maxNameLength is the maximum length of a name in bytes.
 const maxNameLength = 64
 
 func isNameByte(c byte) bool {

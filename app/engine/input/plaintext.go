@@ -4,11 +4,11 @@ import "bytes"
 
 // format is a file format that users submit by mistake instead of FASTA.
 type format struct {
-	begin, also string // prefix, and text contained in the rest
+	begin, also string // prefix, and a string that the rest must contain
 	name        string
 }
 
-// formats are formats of programs common among biologists.
+// formats lists the file formats that biologists commonly use.
 var formats = []format{
 	{"%PDF-", "", "a PDF document"},
 	{"PK\x03\x04", "", "a Word document or a zip archive"},
@@ -26,7 +26,8 @@ var formats = []format{
 	{"#NEXUS", "", "a NEXUS file"},
 }
 
-// detectFormat returns the format of a text that is not plain text, or "" for plain text.
+// detectFormat describes the format of text that is not plain text. It returns "" for
+// plain text.
 func detectFormat(text []byte) string {
 	trimmed := bytes.TrimSpace(text)
 	for _, f := range formats {

@@ -77,7 +77,7 @@ func (r *Reader) checkKeys() {
 }
 
 // suggestion returns the key that starts with word or, failing that, the most similar
-// key; "" if none is close.
+// key. It returns "" if no key is close.
 func (r *Reader) suggestion(word string) string {
 	const leastBeginning = 3
 	for _, key := range r.keys {

@@ -68,7 +68,7 @@ func (r *ChainReader) File(fasta []byte) []Source {
 	return r.FASTA("fasta", fasta)
 }
 
-// FASTA reads a FASTA text.
+// FASTA reads sequences from FASTA text.
 func (r *ChainReader) FASTA(key string, text []byte) []Source {
 	if len(text) > MaxFASTA {
 		r.Fault(Loc(key), Sequence, "%s has more than %d MiB; give at most %d sequences of at most %d residues",

@@ -48,8 +48,8 @@ func Validate(ctx context.Context, check Check, fasta string, settings io.Reader
 	return ctx.Err()
 }
 
-// ReadFASTA returns the text of a FASTA file, or nil if the path is "". It reads one byte
-// more than MaxFASTA at most, so that a longer file is still detected.
+// ReadFASTA returns the text of a FASTA file, or nil if the path is "". It reads at most
+// one byte more than MaxFASTA, so that an oversized file is detected.
 func ReadFASTA(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -17,7 +17,7 @@ type subject struct {
 }
 
 // Conditions and charge patterning change the size of a chain in the direction known from
-// experiment. Small chains show that quickly; the long tests compare proteins with sizes
+// experiment. Short chains show this quickly; the long tests compare proteins with sizes
 // from another implementation.
 func TestSizeFollowsConditions(t *testing.T) {
 	t.Parallel()

@@ -57,9 +57,9 @@ func lower(m *Mixture, x []Vec, part float64) {
 	}
 }
 
-// slabOf returns a slab of copies of a protein. For 100 copies it is 15 nm wide in a box
-// of 150 nm, like the published ones. It is stacked from equal boxes of the dense phase,
-// in the middle of the box, where LAMMPS splits the box between two processes.
+// slabOf returns a slab of copies of a protein. For 100 copies, the box is 15 nm wide and
+// 150 nm long, like the published ones. The slab is stacked from equal boxes of the dense
+// phase, in the middle of the box, where LAMMPS splits the box between two processes.
 func slabOf(t testing.TB, copies, cores int) *Motion {
 	t.Helper()
 	model, wide, cell := slabProtein(t), 15., 25

@@ -8,15 +8,15 @@ import (
 // Domains divide the beads of a mixture, or its charged ones, among tasks that compute
 // forces concurrently. The inner loops process quads of consecutive beads of one chain. A
 // domain owns quads that are close to each other along the longest edge of the box. It
-// has copies, its halo, of the quads that interact with these and that another domain
-// owns or that lie across the periodic boundary. Each pair of quads belongs to exactly
-// one domain. The force on a bead is the sum over the copies of its quad, in the order of
-// the domains, so it depends on the positions and on when the lists were built, but not
-// on which worker computed what.
+// also has a halo: copies of the quads that interact with its own quads but belong to
+// another domain or lie across the periodic boundary. Each pair of quads belongs to
+// exactly one domain. The force on a bead is the sum over the copies of its quad, in the
+// order of the domains, so it depends on the positions and on when the lists were built,
+// but not on which worker computed which domain.
 //
-// Neighbor lists extend beyond the cutoff by outerSkin and are valid for some tens of
-// steps. Between two builds, they are pruned every few steps to pairs within the cutoff
-// and innerSkin. Pruning removes only pairs whose force is zero and changes no bit of a
+// Neighbor lists extend beyond the cutoff by outerSkin and are valid for tens of steps.
+// Between two builds, they are pruned every few steps to pairs within the cutoff plus
+// innerSkin. Pruning removes only pairs whose force is zero, so it changes no bit of a
 // result.
 const (
 	outerSkin = 0.7 // nm
@@ -29,7 +29,7 @@ const (
 	mostDomains   = 64
 )
 
-// domains are all domains for one kind of interaction.
+// domains holds all domains for one kind of interaction.
 type domains struct {
 	cutoff  float64       // nm
 	reach   float64       // nm, cutoff plus outerSkin
@@ -44,7 +44,7 @@ type domains struct {
 	search  []searcher // per worker
 }
 
-// group is the identity of the beads of a quad.
+// group identifies the beads of a quad.
 type group struct {
 	beads [quadSize]int32 // indexes within the chain
 	chain int32
@@ -68,7 +68,7 @@ type copyOf struct{ domain, local int32 }
 // origin is the source of the positions of a quad.
 type origin struct {
 	beads [quadSize]int32 // indexes in the mixture
-	shift fineVec         // to add
+	shift fineVec         // added to the positions
 }
 
 // domain is a set of quads, owned ones first, with the list of pairs that it computes.
@@ -137,7 +137,8 @@ func groupsOf(beads []int32) iter.Seq[[]int32] {
 	}
 }
 
-// build builds the lists for the positions of all beads, given in both units.
+// build builds the lists for the positions of all beads, given in nm and in units of
+// positionUnit.
 func (d *domains) build(m *Mixture, x []Vec, fine []fineVec, team *Team) {
 	if len(d.groups) == 0 {
 		return
@@ -166,7 +167,7 @@ func (d *domains) build(m *Mixture, x []Vec, fine []fineVec, team *Team) {
 	d.listCopies()
 }
 
-// locate returns the spot of a group.
+// locate returns the bounding sphere of a group, wrapped into the box.
 func (d *domains) locate(m *Mixture, x []Vec, k int) groupSphere {
 	g, s := &d.groups[k], groupSphere{}
 	of := PartOf(m, x, int(g.chain))
@@ -213,8 +214,8 @@ func (d *domains) listCopies() {
 	}
 }
 
-// placeBeads copies the positions of all beads, in units of fine, to the quads of a
-// domain, and clears their forces.
+// placeBeads copies the positions of all beads, in units of positionUnit, to the quads of
+// a domain, and clears their forces.
 func (domain *domain) placeBeads(x []fineVec) {
 	for local := range domain.quads {
 		q, from := &domain.quads[local], &domain.from[local]
@@ -237,7 +238,7 @@ func (d *domains) prefetchForces(chain int) (sum float32) {
 	return sum
 }
 
-// addForces adds the forces on a chain's beads to to.
+// addForces adds the forces on a chain's beads to the slice to.
 func (d *domains) addForces(chain int, to []Vec) {
 	for k := d.ofChain[chain]; k < d.ofChain[chain+1]; k++ {
 		g := &d.groups[k]
@@ -259,7 +260,7 @@ func (d *domains) addForces(chain int, to []Vec) {
 	}
 }
 
-// pruneTo writes the part of the list that is within reach, for the placed positions, to
+// pruneTo writes the pairs of the list that are within reach, at the placed positions, to
 // another list.
 func (domain *domain) pruneTo(to *pairList, reach float64) {
 	prune(domain.quads, &domain.pairList, to, float32(reach*reach))

@@ -10,8 +10,8 @@ const TimeStep = 0.01
 
 // Dynamics integrates one chain with the middle Langevin scheme (Zhang et al., J. Phys.
 // Chem. A 2019, 123, 6056). Its state is the step number, positions, velocities and the
-// random number generator: forces follow from the positions, and neighbor lists do not
-// influence results.
+// random number generator, because forces follow from the positions, and neighbor lists
+// do not influence results.
 type Dynamics struct {
 	model  *Model
 	x      []Vec // nm, never wrapped or recentered

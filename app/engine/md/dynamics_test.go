@@ -75,7 +75,7 @@ func TestTemperature(t *testing.T) {
 type energyOverTime struct{ sd, driftPerNs float64 }
 
 // withoutFriction follows the energy of a chain with a time step in ps. The kinetic
-// energy at a step is the mean of those half a step before and after.
+// energy at a step is the mean of its values half a step before and after.
 func withoutFriction(t *testing.T, d *Dynamics, step float64, samples int) energyOverTime {
 	t.Helper()
 	d.bath = newThermostat(d.model, 0)
@@ -172,8 +172,8 @@ func TestStartStructure(t *testing.T) {
 	}
 }
 
-// Chains start with the bond and kinetic energy of their temperature and keep it, rather
-// than starting a fifth too cold until friction has heated them.
+// Chains start with the bond energy and kinetic energy of their temperature and keep
+// them, rather than starting a fifth too cold until the thermostat has heated them.
 func TestChainsStartAtTheirTemperature(t *testing.T) {
 	t.Parallel()
 	m := referenceModel(t, "Hst5")
@@ -203,7 +203,7 @@ func checkWalk(t *testing.T, m *Model, x []Vec) {
 		enginetest.Near(t, "bond", x[i].Sub(x[i-1]).Norm(), bondLength, 6*math.Sqrt(m.kT/bondStiffness))
 		for j := 0; j < i-1; j++ {
 			apart := (residues[m.types[i]].sigma + residues[m.types[j]].sigma) / 2
-			if r := x[i].Sub(x[j]).Norm(); r < apart-0.1 { // shake moves each bead a little
+			if r := x[i].Sub(x[j]).Norm(); r < apart-0.1 { // shake moves each bead slightly
 				t.Errorf("beads %d and %d are %.3f nm apart, less than %.3f", j, i, r, apart)
 			}
 		}
@@ -221,7 +221,7 @@ func TestBrokenBondEndsTheRun(t *testing.T) {
 }
 
 // One step moves beads as defined by the scheme, computed here in its textbook order: a
-// whole kick, half a drift, friction and noise, half a drift.
+// full kick, half a drift, friction and noise, half a drift.
 func TestOneStepFollowsTheScheme(t *testing.T) {
 	for _, friction := range []float64{0, 0.01, 5} {
 		m := referenceModel(t, "Hst5")

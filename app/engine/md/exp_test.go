@@ -51,7 +51,7 @@ func motionSum(t *testing.T) string {
 	return fmt.Sprintf("motion %x", sum.Sum64())
 }
 
-// Processors with and without fused multiply-add, and those with fewer vector
+// Processors with and without fused multiply-add, and with different sets of vector
 // instructions, compute the same bits.
 func TestProcessorsGiveTheSameBits(t *testing.T) {
 	if os.Getenv(printMotion) != "" {

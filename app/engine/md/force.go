@@ -36,7 +36,8 @@ func newField(m *Model) *field {
 	return f
 }
 
-// firstPartners returns, for each bead, the index of the next but one.
+// firstPartners returns, for each bead, its first non-bonded partner of higher index,
+// which is the next but one along the chain.
 func (f *field) firstPartners() []int32 {
 	first := make([]int32, f.model.Size())
 	for i := range first {
@@ -87,7 +88,8 @@ func (f *field) force(i int) Vec {
 	return q.force(lane)
 }
 
-// bonds copies the positions and sets the forces to the bond forces.
+// bonds copies the positions and sets the forces to the bond forces. It returns the same
+// values as compute.
 func (f *field) bonds(x []Vec) int {
 	var before Vec // force from the bond to the previous bead
 	for i := range x {

@@ -2,12 +2,12 @@ package md
 
 import "math/bits"
 
-// The pair loops in Go, for any machine. The assembly loops give bitwise equal results; a
+// The pair loops below are portable Go. The assembly loops give bitwise equal results; a
 // test compares them. The force on a bead is the sum over its partners of lower index, in
 // order, minus a sum over those of higher index, which is accumulated per lane first and
 // then across the lanes.
 
-// lanes are force sums over the partners in each lane.
+// lanes holds force sums over the partners in each lane.
 type lanes struct{ x, y, z [quadSize]float64 }
 
 func (s *lanes) total() Vec { return Vec{across(&s.x), across(&s.y), across(&s.z)} }

@@ -19,7 +19,7 @@ func eachProcessor(t *testing.T, f func(name string)) {
 	f("AVX2")
 }
 
-// The assembly pair loops give the same bits as those in Go, during a run and with beads
+// The assembly pair loops give the same bits as the Go loops, during a run and with beads
 // on top of each other, just within a cutoff, or out of range.
 func TestVectorLoopsEqualPortableOnes(t *testing.T) {
 	if !hasAVX2 {
@@ -59,7 +59,8 @@ func (f *field) compareLoops(t *testing.T) {
 	})
 }
 
-// The same holds for the single-precision pair loops of mixtures.
+// The assembly pair loops of mixtures, in single precision, give the same bits as the Go
+// loops.
 func TestVectorLoopsOfMixturesEqualPortableOnes(t *testing.T) {
 	if !hasAVX2 {
 		t.Skip("skipped: this processor has no vector instructions that the engine uses")

@@ -34,7 +34,7 @@ func lammpsKinds(m *Model) (kinds []lammpsKind, of []int) {
 	return kinds, of
 }
 
-// lammpsBeads are identical chains, one after another.
+// lammpsBeads holds identical chains, one after another.
 type lammpsBeads struct {
 	model     *Model
 	x, v      []Vec
@@ -127,7 +127,7 @@ func exactPairs(_ testing.TB, _ string, m *Model) string {
 }
 
 // tableStart is the start of the tables, in nm. No pair comes this close: two glycines,
-// the smallest beads, would have 900 kT there.
+// the smallest beads, would have an energy of 900 kT.
 const tableStart = 0.26
 
 // tableBits is the number of bits of a table index; README.md in testdata/lammps lists
@@ -172,9 +172,9 @@ func lammpsTable(p enginetest.Pair) string {
 // evenBits returns 2^tableBits distances whose squares, as float32, contain their index
 // in the table: in the top bits of the fraction and the bottom bits of the exponent.
 // Indexes of squares below that of tableStart, which are never looked up, are used for
-// squares above that of the cutoff. One of these is needed: an r² just below the cutoff
-// might be rounded up to it. LAMMPS would use the entry of the smallest distance for it
-// and eject the beads, which happens within a million steps.
+// squares above that of the cutoff. One of these is needed because an r² just below the
+// cutoff might be rounded up to it. Otherwise LAMMPS would use the entry of the smallest
+// distance for it and eject the beads, which happens within a million steps.
 func evenBits(end float64) []float64 {
 	const mantissa = 23
 	start := math.Float32bits(tableStart*tableStart) >> mantissa

@@ -48,7 +48,7 @@ func newLAMMPS(t testing.TB, m *Model, pairs potentials) *lammps {
 	return l
 }
 
-// lammpsProgram returns the LAMMPS program, or skips the test if there is none.
+// lammpsProgram returns the LAMMPS program, or skips the test if it is not installed.
 func lammpsProgram(t testing.TB) string {
 	t.Helper()
 	name := os.Getenv("LAMMPS")
@@ -97,7 +97,7 @@ func (l *lammps) command(ctx context.Context) *exec.Cmd {
 
 func tail(text string, n int) string { return text[max(0, len(text)-n):] }
 
-// lammpsLog holds numbers from the log of a run.
+// lammpsLog holds values from the log of a run.
 type lammpsLog struct {
 	total, bond, pair float64 // potential energies of the first step, kJ/mol
 	pressure          float64 // from forces only, kJ/mol/nm³

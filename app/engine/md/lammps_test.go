@@ -10,10 +10,10 @@ import (
 )
 
 // tableError is the maximum energy error of tabledPairs, in kJ/mol per bead. The actual
-// errors are less than half of it.
+// errors are less than half of this.
 const tableError = 1e-3
 
-// Chains of 24, 71, 140 and 441 residues.
+// The chains have 24, 71, 140 and 441 residues.
 func TestChainsEqualLAMMPS(t *testing.T) {
 	lammpsProgram(t)
 	for _, name := range []string{"Hst5", "DSS1", "aSyn140", "ht2N4R"} {
@@ -27,7 +27,7 @@ func TestChainsEqualLAMMPS(t *testing.T) {
 			enginetest.Near(t, "potential energy", e.total(), exact.total, 1e-9)
 			enginetest.Near(t, "relative difference of forces", relativeDifference(d.field.forces(), forces), 0, 1e-7)
 
-			// The tables used in speed comparisons.
+			// Speed comparisons use these tables.
 			forces, fast := newLAMMPS(t, d.model, tabledPairs).forces(t, d)
 			enginetest.Near(t, "pair energy of tables", fast.pair, exact.pair, tableError*float64(len(d.x)))
 			enginetest.Near(t, "relative difference of forces of tables", relativeDifference(d.field.forces(), forces), 0, 1e-3)
@@ -71,8 +71,8 @@ func equilibrated(t testing.TB, name string, steps int) *Dynamics {
 	return d
 }
 
-// forces returns the forces of the potential alone, with the log. LAMMPS would add those
-// of the thermostat, which vanish without friction.
+// forces returns the forces of the potential alone, with the log. LAMMPS would add the
+// thermostat forces, which vanish without friction.
 func (l *lammps) forces(t testing.TB, d lammpsSource, options ...string) ([]Vec, lammpsLog) {
 	t.Helper()
 	still := *l

@@ -80,8 +80,8 @@ func (m *Mixture) cell(at Vec) Vec {
 	}
 }
 
-// randomOf returns the random numbers of one chain in one replica. No two share a
-// generator state, nor do they share one with those of cg-idp.
+// randomOf returns the random numbers of one chain in one replica. No two of these
+// generators share a state with each other or with a generator of cg-idp.
 func randomOf(seed uint64, chain, replica int) Random {
 	const stream = 0x6367636f6e640000 // "cgcond"
 	return Random{seed, scramble(scramble(stream+uint64(replica)) + uint64(chain))}

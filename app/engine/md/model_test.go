@@ -81,7 +81,7 @@ func TestPairForcesAreSlopes(t *testing.T) {
 	}
 	for _, pair := range []string{"AA", "YY", "KE", "GR"} {
 		p := pairOf(pair[0], pair[1])
-		// As the pair loops combine the parameters.
+		// Combine the parameters as the pair loops do.
 		sizeA, strengthA := halfAshbaughHatch(uint8(strings.IndexByte(Letters, pair[0])))
 		sizeB, strengthB := halfAshbaughHatch(uint8(strings.IndexByte(Letters, pair[1])))
 		check(pair, 1.99, 1e-6,

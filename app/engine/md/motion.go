@@ -8,14 +8,14 @@ import (
 )
 
 // Motion integrates the chains of a mixture with the scheme of [Dynamics]. Its state is
-// the step number, positions, velocities, the random numbers of each chain, and the
-// positions from which the lists were last built. Results do not depend on the number of
-// workers.
+// the step number, positions, velocities, the random number generator of each chain, and
+// the positions from which the lists were last built. Results do not depend on the number
+// of workers.
 type Motion struct {
 	mix             *Mixture
 	team            *Team
 	x               []Vec     // nm, never wrapped
-	fine            []fineVec // x in units of fine
+	fine            []fineVec // x in units of positionUnit
 	v               []Vec     // nm/ps, at half steps
 	built           []Vec     // positions when the lists were last built
 	sources         []Random

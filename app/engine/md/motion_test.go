@@ -24,7 +24,7 @@ func mixed(t testing.TB, copies int, box Vec) *Mixture {
 	return NewMixture(all, box)
 }
 
-// setOut starts chains packed into the whole box.
+// setOut starts chains that are packed into the whole box.
 func setOut(t testing.TB, m *Mixture, cores int) *Motion {
 	t.Helper()
 	x, err := Pack(m, 1, 1, 0, m.Box.Z)
@@ -69,8 +69,9 @@ func (d *Motion) forces() []Vec {
 	return all
 }
 
-// Lists and domains give the same forces, energies and virial as all pairs, in long boxes
-// and in boxes in which a bead nearly interacts with itself, from positions anywhere.
+// Lists and domains give the same forces, energies and virial as a loop over all pairs,
+// in long boxes and in boxes in which a bead nearly interacts with its own image,
+// wherever the chains have moved.
 func TestForcesOfManyChainsAreThoseOfAllPairs(t *testing.T) {
 	t.Parallel()
 	boxes := []Vec{{MinBoxEdge, MinBoxEdge, MinBoxEdge}, {9, 10, 40}, {30, 9, 9.5}}
@@ -140,8 +141,8 @@ func (d *Motion) compareLists(t *testing.T) {
 	}
 }
 
-// A chain longer than the box, and with it a quad of charges that are far apart,
-// interacts once with its own images.
+// A chain longer than the box, including a quad of charges that are far apart, interacts
+// exactly once with its own images.
 func TestChainsMeetThemselves(t *testing.T) {
 	t.Parallel()
 	few := strings.Repeat("G", 20)
@@ -184,8 +185,8 @@ func (d *Motion) scatter() {
 	d.interact()
 }
 
-// The trajectory does not depend on the number of workers, or on a save and restore in
-// between.
+// The trajectory does not depend on the number of workers, nor on saving and restoring
+// the state in between.
 func TestMotionDependsOnItsStateAlone(t *testing.T) {
 	t.Parallel()
 	m := mixed(t, 6, Vec{10, 12, 40})
@@ -265,7 +266,7 @@ func TestPackedChainsKeepApart(t *testing.T) {
 			t.Fatalf("bead %d is at height %g", i, x[i].Z)
 		}
 		for j := range i {
-			least := 0.379 - 0.1 // shake moves each bead a little
+			least := 0.379 - 0.1 // shake moves each bead slightly
 			if r := m.MinimumImage(x[i].Sub(x[j])).Norm(); r < least {
 				t.Fatalf("beads %d and %d are %g nm apart", i, j, r)
 			}

@@ -12,8 +12,8 @@ const skin = 0.4
 // pairList holds, for each quad, its partners of the same or a higher index, in ascending
 // order: the tiles of quad k are tiles[start[k]:start[k+1]]. Beads near one bead of a
 // quad are mostly near the other three too, so little work is wasted. Pairs beyond the
-// cutoff add nothing to a force, and the others are added in order of their indexes, so
-// forces depend on positions alone, not on when the list was built.
+// cutoff add nothing to a force, and all other pairs are added in order of their indexes,
+// so forces depend only on the positions, not on when the list was built.
 type pairList struct {
 	start []int32
 	tiles []tile

@@ -29,7 +29,7 @@ func Pack(m *Mixture, seed uint64, replica int, low, high float64) ([]Vec, error
 	p := &packing{mix: m, inCell: make(map[int][]int32)}
 	p.count = [3]int{int(m.Box.X / packCell), int(m.Box.Y / packCell), int(m.Box.Z / packCell)}
 	p.edge = Vec{m.Box.X / float64(p.count[0]), m.Box.Y / float64(p.count[1]), m.Box.Z / float64(p.count[2])}
-	source := randomOf(seed, m.Chains(), replica) // the stream of no chain
+	source := randomOf(seed, m.Chains(), replica) // a stream that no chain uses
 	rng := source.rng()
 	for _, model := range m.model {
 		if !p.addChain(model, rng, low, high) {
@@ -83,7 +83,7 @@ func (p *packing) push(kind uint8, at Vec) {
 	p.types = append(p.types, kind)
 }
 
-// drop removes the beads from index from on. In each cell they are the last.
+// drop removes the beads from index from on, which are the last in their cells.
 func (p *packing) drop(from int) {
 	for k := len(p.x) - 1; k >= from; k-- {
 		c := p.cell(p.x[k])
@@ -106,8 +106,8 @@ func (p *packing) cell(at Vec) int {
 	return (c[2]*p.count[1]+c[1])*p.count[0] + c[0]
 }
 
-// fits reports whether a bead of a chain overlaps with none of those placed except but,
-// to which it will be bonded.
+// fits reports whether a bead of a chain can be placed at a position without overlapping
+// any placed bead other than but, to which it will be bonded.
 func (p *packing) fits(m *Model, bead int, at Vec, but int) bool {
 	sigma := residues[m.types[bead]].sigma
 	c := p.axes(at)

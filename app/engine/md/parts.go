@@ -54,7 +54,7 @@ func (p *ScalingParts) Nu() Series {
 }
 
 // fit returns the exponent of the frames up to the end of part last, excluding part
-// without, which follows part before; -1 means no part.
+// without. before is the part that precedes without. -1 means no part.
 func (p *ScalingParts) fit(last, without, before int) float64 {
 	sums := &PairSums{residues: len(p.squares[last]), frames: p.frames[last], separation: append([]float64{}, p.squares[last]...)}
 	remove := func(k int, sign float64) {

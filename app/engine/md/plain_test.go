@@ -2,7 +2,8 @@ package md
 
 import "molrun/app/test/enginetest"
 
-// plainPair shares only parameters with the engine.
+// plainPair returns the pair potential of the tests, which shares only parameters with
+// the engine.
 func plainPair(m *Model, a, b uint8, charges float64) enginetest.Pair {
 	ra, rb := residues[a], residues[b]
 	return enginetest.Pair{

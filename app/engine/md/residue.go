@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Letters are the one-letter codes of the twenty amino acids, in the order of
+// Letters holds the one-letter codes of the twenty amino acids, in the order of
 // residues.csv, which is alphabetical. The index of a letter is the type of its bead.
 const Letters = "ACDEFGHIKLMNPQRSTVWY"
 

@@ -20,8 +20,8 @@ type Scaling struct {
 }
 
 // FitScaling fits distances in nm, indexed by separation as returned by [PairSums.RMS].
-// Separations above 5 have equal weights. For chains of less than 12 residues all numbers
-// are NaN; if the best exponent is at an end of the range, Nu and R0 are.
+// Separations above 5 have equal weights. For chains of fewer than 12 residues, all
+// fields are NaN; if the best exponent is at an end of the range, Nu and R0 are NaN.
 func FitScaling(rms []float64) Scaling {
 	if len(rms) < scalingResidues {
 		return Scaling{math.NaN(), math.NaN(), math.NaN()}
@@ -60,7 +60,7 @@ func prefactor(rms []float64, nu float64) (r0, squares float64) {
 	return r0, squares
 }
 
-// goldenSection returns the minimum of a unimodal function.
+// goldenSection returns the position of the minimum of a unimodal function.
 func goldenSection(low, high float64, f func(float64) float64) float64 {
 	const ratio = 1 / math.Phi
 	a, b := high-ratio*(high-low), low+ratio*(high-low)

@@ -32,9 +32,10 @@ const (
 	debyeHueckelSegments = debyeHueckelOctaves << octaveBits
 )
 
-// debyeHueckelTable interpolates the Debye–Hückel force as a function of r² by cubic Hermite
-// splines: an exponential per pair would dominate the cost of charged chains. Below 0.016
-// nm the force is constant; beads half a nanometer in diameter never come that close.
+// debyeHueckelTable interpolates the Debye–Hückel force as a function of r² by cubic
+// Hermite splines, because computing an exponential per pair would dominate the cost of
+// charged chains. Below 0.016 nm the force is constant; beads half a nanometer in
+// diameter never come that close.
 type debyeHueckelTable struct {
 	segment [debyeHueckelSegments][4]float64 // coefficients of powers of r² minus its start
 }

@@ -9,9 +9,9 @@ const (
 	windowLength = 6   // of the autocorrelation function, in integrated autocorrelation times
 )
 
-// Series summarizes correlated values as they arrive. It stores the means of equal
-// blocks, not the values: when there are seriesBlocks of them, they are merged in pairs.
-// A copy of a Series is independent of the original.
+// Series summarizes correlated values as they arrive. It stores the means of equal blocks
+// instead of the values. When there are seriesBlocks blocks, they are merged in pairs. A
+// copy of a Series is independent of the original.
 type Series struct {
 	half   int64 // number of values in the first half of the run
 	halves [2]moments
@@ -103,10 +103,10 @@ func (s *Series) Count() int64 { return s.all.n }
 // Mean returns the mean of all values, or 0 if there are none.
 func (s *Series) Mean() float64 { return s.all.mean }
 
-// StandardError returns the standard error of the mean, or NaN for fewer than 16 values:
-// the larger of two estimates. The sum of the autocorrelation function is accurate even
-// for runs of ten autocorrelation times, but is truncated before it detects slow motions
-// of small amplitude; block averaging detects those in long runs.
+// StandardError returns the standard error of the mean, or NaN for fewer than 16 values.
+// It is the larger of two estimates. The sum of the autocorrelation function is accurate
+// even for runs of ten autocorrelation times, but is truncated before it detects slow
+// motions of small amplitude; block averaging detects those in long runs.
 func (s *Series) StandardError() float64 {
 	if s.count < minBlocks {
 		return math.NaN()
@@ -172,13 +172,13 @@ func (s *Series) Archive(a *Archive) {
 	}
 }
 
-// Estimate is an estimate of a mean. Unknown numbers are NaN.
+// Estimate is an estimate of a mean. Unknown values are NaN.
 type Estimate struct {
 	Mean, SE, SD float64 // mean, its standard error, and the standard deviation of samples
 	Independent  float64 // effective number of independent samples
 	Time         float64 // integrated autocorrelation time in samples; the total number of samples is 2 Time Independent
 	Shortest     float64 // number of samples of the shortest replica
-	Drift        float64 // second half of the run minus the first
+	Drift        float64 // mean of the second half of the run minus that of the first
 	Disagree     bool    // the replica means differ by more than chance
 }
 

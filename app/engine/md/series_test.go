@@ -31,7 +31,7 @@ func seriesOf(values []float64) Series {
 	return s
 }
 
-// A series that stores only blocks gives the same error as all of its values.
+// A series that stores only blocks gives the same error as one that stores all values.
 func TestSeriesNeedsNoMoreThanItsBlocks(t *testing.T) {
 	for n, by := range map[int]float64{16: 1e-12, 511: 1e-12, 4096: 0.1, 40_000: 0.1} {
 		values := correlated(n, 0.9)
@@ -179,9 +179,9 @@ func TestPool(t *testing.T) {
 	enginetest.Near(t, "drift", e.Drift, (a.halves[1].mean-a.halves[0].mean+b.halves[1].mean-b.halves[0].mean)/2, 1e-12)
 }
 
-// If the replica means differ by more than their errors, the error is that of their
-// spread; if they agree, it is that within the replicas; a single replica has its own
-// error.
+// If the replica means differ by more than their errors, the pooled error is derived from
+// their spread; if they agree, it is derived from the errors within the replicas. A
+// single replica keeps its own error.
 func TestPoolComparesReplicas(t *testing.T) {
 	const n, keep = 4096, 0.5
 	within := math.Sqrt((1 + keep) / (1 - keep) / n)
@@ -214,7 +214,7 @@ func TestPoolComparesReplicas(t *testing.T) {
 	}
 }
 
-// An interrupted run has replicas of different lengths, which are weighted by length.
+// The replicas of an interrupted run have different lengths and are weighted by length.
 func TestPoolWeighsReplicasByLength(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 8))
 	long, short := drawn(rng, 8192, 0), drawn(rng, 64, 0)

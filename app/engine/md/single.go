@@ -6,9 +6,9 @@ import (
 )
 
 // Pairs of a mixture are computed in single precision, eight at a time, which takes half
-// the time of double precision. Two measures keep the forces accurate. Positions are
-// integer multiples of 2^-25 nm, so that the only error of separations is from rounding
-// the positions, at most 1.5e-8 nm, wherever the beads are. And the forces on a bead
+// the time of double precision. Two measures keep the forces accurate. First, positions
+// are integer multiples of 2^-25 nm, so the only error of separations comes from rounding
+// the positions, at most 1.5e-8 nm, wherever the beads are. Second, the forces on a bead
 // within one domain are summed separately from its total force, which is in double
 // precision. The root mean square error is below 1e-6 of the root mean square force
 // (TestSinglePrecisionSuffices).
@@ -23,19 +23,19 @@ const maxGroupSpan = 56
 
 // quad32 holds four beads in the layout of the inner loops of mixtures.
 type quad32 struct {
-	x, y, z    [quadSize]int32   // position in units of fine, wraps around
+	x, y, z    [quadSize]int32   // position in units of positionUnit, wraps around
 	p, q       [quadSize]float32 // force parameters
-	fx, fy, fz [quadSize]float32 // force, kJ/mol/nm divided by fine
+	fx, fy, fz [quadSize]float32 // force, kJ/mol/nm divided by positionUnit
 }
 
-// toFine converts a coordinate from nm to units of fine, wrapping around. It is exact up
-// to 10^7 nm: adding the constant moves the unit to the last bit of a float64.
+// toFine converts a coordinate from nm to units of positionUnit, wrapping around. It is
+// exact up to 10^7 nm: adding the constant moves the unit to the last bit of a float64.
 func toFine(v float64) int32 {
 	const lastBitIsOne = 1.5 * (1 << 52)
 	return int32(uint32(math.Float64bits(float64(v*(1/positionUnit)) + lastBitIsOne)))
 }
 
-// fineVec is a position in units of fine, each coordinate of which wraps around.
+// fineVec is a position in units of positionUnit. Each coordinate wraps around.
 type fineVec [3]int32
 
 func (v Vec) fine() fineVec { return fineVec{toFine(v.X), toFine(v.Y), toFine(v.Z)} }
@@ -76,7 +76,7 @@ func (s *debyeHueckelTable32) forceOverR(r2 float32) float32 {
 	return (c[0] + float32(t*c[1])) + float32(float32(t*t)*(c[2]+float32(t*c[3])))
 }
 
-// The pair loops in Go, for any machine. The assembly loops give bitwise equal results; a
+// The pair loops below are portable Go. The assembly loops give bitwise equal results; a
 // test compares them.
 
 // portableAshbaughHatch32 adds Ashbaugh–Hatch forces.
@@ -133,15 +133,15 @@ func (l *pairList) interact32(quads []quad32, w func(a, b *quad32, i, j int, r2 
 	}
 }
 
-// apart returns the separation of two beads in units of fine, and their squared distance
-// in nm².
+// apart returns the separation of two beads in units of positionUnit, and their squared
+// distance in nm².
 func (q *quad32) apart(b *quad32, i, j int) (x, y, z, r2 float32) {
 	x, y, z = float32(b.x[j]-q.x[i]), float32(b.y[j]-q.y[i]), float32(b.z[j]-q.z[i])
 	return x, y, z, ((float32(x*x) + float32(y*y)) + float32(z*z)) * (positionUnit * positionUnit)
 }
 
-// portablePrune copies a list to another one, without the tiles that have no pair of
-// lanes within a distance, given as its square.
+// portablePrune copies a list to another, omitting the tiles in which no pair of lanes is
+// within a distance, given as its square.
 func portablePrune(quads []quad32, list, to *pairList, reach2 float32) {
 	to.start = append(to.start[:0], 0)
 	to.tiles = to.tiles[:0]
@@ -167,7 +167,7 @@ func (q *quad32) touches(b *quad32, reach2 float32) bool {
 	return false
 }
 
-// lanes32 are force sums over the partners in each lane.
+// lanes32 holds force sums over the partners in each lane.
 type lanes32 struct{ x, y, z [quadSize]float32 }
 
 func across32(v *[quadSize]float32) float32 { return (v[0] + v[1]) + (v[2] + v[3]) }

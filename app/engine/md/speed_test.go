@@ -32,8 +32,8 @@ func asked(t *testing.T, variable string) string {
 	return value
 }
 
-// speeds are steps per second of one program, by wall-clock time and by CPU time of its
-// cores, which other programs on the machine disturb less.
+// speeds holds the steps per second of one program, by wall-clock time and by CPU time of
+// its cores, which other programs on the machine affect less.
 type speeds struct{ clock, cpu []float64 }
 
 func (s *speeds) add(steps int, clock, cpu float64) {
@@ -59,7 +59,7 @@ func (s *speeds) theirs(t testing.TB, l *lammps, d lammpsSource, steps int) {
 	s.add(steps, log.seconds/log.share, log.seconds)
 }
 
-// over returns the ratio of two speeds over the rounds: the median and the range.
+// over returns the median and the range of the ratio of two speeds over the rounds.
 func over(a, b []float64) (middle, low, high float64) {
 	ratios := make([]float64, len(a))
 	for i := range a {
@@ -112,8 +112,8 @@ func TestSpeedNextToLAMMPS(t *testing.T) {
 
 // TestSlabSpeedNextToLAMMPS prints the speed of both programs for a slab of 100 chains of
 // 202 residues: LAMMPS with its own formulas and with tables, with one process and two,
-// and molrun with one core and two. They alternate, each time starting from the same
-// positions. CPU time includes the time cores wait for others.
+// and molrun with one core and two. The programs alternate, each time starting from the
+// same positions. CPU time includes the time that cores spend waiting for each other.
 func TestSlabSpeedNextToLAMMPS(t *testing.T) {
 	asked(t, "CGIDP_LAMMPS_SLAB")
 	const copies, steps = 100, 300
@@ -123,7 +123,7 @@ func TestSlabSpeedNextToLAMMPS(t *testing.T) {
 		d := one.with(t, cores)
 		for name, pairs := range map[string]potentials{"formulas": exactPairs, "tables": tabledPairs} {
 			l := newLAMMPS(t, d.mix.shared, pairs)
-			l.ranks = cores // MPI processes
+			l.ranks = cores
 			l.options = append(l.options, "-var", "lists", "bin", "-var", "sides", "p", "-suffix", "opt")
 			var other, own speeds
 			for range compareRounds {

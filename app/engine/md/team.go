@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Polling for a change by another goroutine: first spin, then yield the processor, then
-// sleep. A step has two barriers, and waking a goroutine takes longer than most of its
-// work.
+// Parameters for polling for a change by another goroutine: first spin, then yield the
+// processor, then sleep. A step has two barriers, and waking a goroutine takes longer
+// than most of the work of a step.
 const (
 	quickPolls = 2_000
 	slowPolls  = 500
@@ -17,8 +17,8 @@ const (
 )
 
 // Team is a set of goroutines that share the work of a simulation. Close ends them. If
-// other processes compete for the processors, a worker might not run for milliseconds:
-// tasks are assigned dynamically, so the other workers do all of them.
+// other processes compete for the processors, a worker might not run for milliseconds.
+// Because tasks are assigned dynamically, the other workers then run its tasks.
 type Team struct {
 	size int
 	wait sync.WaitGroup

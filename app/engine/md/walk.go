@@ -10,8 +10,8 @@ const (
 	walkRetreat  = 10 // beads removed when backtracking
 )
 
-// walk returns a self-avoiding random walk with steps of one bond length. No bead is
-// closer than its diameter to any but its bonded neighbors.
+// walk returns a self-avoiding random walk with steps of one bond length. Beads that are
+// not bonded to each other do not overlap.
 func walk(m *Model, rng *rand.Rand) []Vec {
 	x := make([]Vec, 1, m.Size())
 	failed := 0
@@ -33,7 +33,7 @@ func walk(m *Model, rng *rand.Rand) []Vec {
 // shake displaces every bead at random, so that bond lengths have their thermal variance,
 // kT over the stiffness, half of it from each end. If all bonds were at their minimum,
 // chains would start with too little energy and stay cold for the relaxation time of the
-// friction.
+// thermostat.
 func (m *Model) shake(x []Vec, rng *rand.Rand) {
 	width := math.Sqrt(m.kT / bondStiffness / 2)
 	for i := range x {
@@ -51,7 +51,8 @@ func direction(rng *rand.Rand) Vec {
 	}
 }
 
-// fits reports whether the next bead overlaps with none of x except the last.
+// fits reports whether the next bead overlaps with no bead of x, not counting the last
+// one, to which it will be bonded.
 func (m *Model) fits(x []Vec, next Vec) bool {
 	sigma := residues[m.types[len(x)]].sigma
 	for j := 0; j < len(x)-1; j++ {

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Binodal is a phase diagram: concentrations of coexisting phases on the x axis against
-// the variable they depend on on the y axis. Unknown numbers are NaN and not drawn.
+// Binodal is a phase diagram: concentrations of coexisting phases on the x axis, and the
+// variable on which they depend on the y axis. Unknown values are NaN and are not drawn.
 type Binodal struct {
 	Title    string
 	Axis     string // label of the y axis, with unit
@@ -22,7 +22,7 @@ type Binodal struct {
 	Critical *Critical  // nil if there is none
 }
 
-// Bar is a number with its standard error.
+// Bar is a value with its standard error.
 type Bar struct{ Mean, SE float64 }
 
 // Coexistence is the result of one simulation.
@@ -187,7 +187,7 @@ func (m *marks) name(name string, c color.Color, t plot.Thumbnailer) {
 	m.named[name] = true
 }
 
-// bar draws a number with its error bar.
+// bar draws a value with its error bar.
 func (m *marks) bar(name string, b Bar, at float64, c color.Color, shape draw.GlyphDrawer) {
 	if math.IsNaN(b.Mean) {
 		return

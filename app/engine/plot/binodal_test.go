@@ -45,7 +45,7 @@ func TestBinodalSVG(t *testing.T) {
 	}
 }
 
-// A plot is drawn whatever is unknown.
+// A plot is drawn even if many values are unknown.
 func TestBinodalOfLittle(t *testing.T) {
 	full := drawn()
 	for name, f := range map[string]*Binodal{

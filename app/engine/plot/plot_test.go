@@ -43,7 +43,8 @@ func TestRgSVG(t *testing.T) {
 	}
 }
 
-// readSVG returns the texts in a picture and the number of occurrences of each element.
+// readSVG returns the strings in an SVG picture and the number of occurrences of each
+// element.
 func readSVG(t *testing.T, content []byte) (texts []string, elements map[string]int) {
 	t.Helper()
 	elements = map[string]int{}

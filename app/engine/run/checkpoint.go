@@ -20,7 +20,7 @@ import (
 const (
 	checkpointMark    = "molrun checkpoint 1\n"
 	checkpointFile    = "checkpoint.bin"
-	oldCheckpointFile = "checkpoint.old.bin" // the previous one, in case of damage
+	oldCheckpointFile = "checkpoint.old.bin" // the previous checkpoint, in case the current one is damaged
 )
 
 // newCheckpoint returns the content of a checkpoint.
@@ -46,8 +46,8 @@ func openCheckpoint(content, settingsHash []byte) (*md.Archive, error) {
 	return md.OpenArchive(body[sha256.Size : len(body)-4]), nil
 }
 
-// writeCheckpoint writes content as the checkpoint of a folder and keeps the previous one
-// as the old one.
+// writeCheckpoint writes content as the checkpoint of a folder and keeps the previous
+// checkpoint as the old one.
 func writeCheckpoint(folder string, content []byte) error {
 	current := filepath.Join(folder, checkpointFile)
 	temporary := filepath.Join(folder, "."+checkpointFile+".tmp")

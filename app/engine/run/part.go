@@ -19,7 +19,7 @@ import (
 )
 
 // System is the system that the replicas of a part simulate. Write can be called while
-// they compute, and takes their locks to read them. It gets all replicas that have
+// replicas are running, and locks them to read them. It is passed all replicas that have
 // started, and no other replica starts before it returns.
 type System[R Replica] interface {
 	New(number int) R                     // creates a replica, for Start or for Archive and Resume
@@ -29,7 +29,8 @@ type System[R Replica] interface {
 	Reset()                               // clears the state shared by replicas
 }
 
-// Part is the replicas of one system, with their own results folder and checkpoint.
+// Part holds the replicas of one system, which have their own results folder and
+// checkpoint.
 type Part[R Replica] struct {
 	System System[R]
 	Name   string // sequence name, for the log; "" if the part is the whole run
@@ -42,7 +43,7 @@ type Part[R Replica] struct {
 	mu      sync.Mutex
 	begun   []R
 	ended   int
-	started time.Time     // first start in this process, minus earlier wall time; zero before
+	started time.Time     // first start in this process, minus earlier wall time; zero before the first start
 	wall    time.Duration // from the first start of a replica to the last end, excluding interruptions
 
 	saving  sync.Mutex // held while files are written and while a replica starts; guards written
@@ -84,7 +85,7 @@ func (p *Part[R]) elapsed() time.Duration {
 
 // startReplica returns a replica that is ready to run: a new one, or one restored from a
 // checkpoint. It waits for a save in progress, because a new replica would change the
-// shared state while it is written.
+// shared state while that is being written.
 func (p *Part[R]) startReplica(number int) (r R, err error) {
 	p.saving.Lock()
 	defer p.saving.Unlock()
@@ -143,9 +144,9 @@ func (p *Part[R]) saveSoFar() error {
 	return p.saveAll(false)
 }
 
-// saveAll replaces the results and the checkpoint, and keeps the previous checkpoint.
-// Whenever the machine crashes, one of them is intact and the trajectories contain its
-// frames.
+// saveAll replaces the results and the checkpoint, and keeps the previous checkpoint. If
+// the machine crashes at any time, one of the two checkpoints is intact and the
+// trajectories contain its frames.
 func (p *Part[R]) saveAll(complete bool) error {
 	begun := p.Begun()
 	p.written = nil
@@ -188,8 +189,8 @@ func (p *Part[R]) archive(a *md.Archive) {
 	}
 }
 
-// archiveReplica archives a replica and, with the last one, the shared state: if replicas
-// run one after another, only the last one changes it.
+// archiveReplica archives a replica and, with the last one, the shared state, because if
+// replicas run one after another, only the last one changes it.
 func (p *Part[R]) archiveReplica(a *md.Archive, r R, last bool) {
 	b := r.base()
 	b.Lock()
@@ -202,7 +203,7 @@ func (p *Part[R]) archiveReplica(a *md.Archive, r R, last bool) {
 }
 
 // restore resumes from the last usable checkpoint, if there is one, and removes unusable
-// ones.
+// checkpoints.
 func (p *Part[R]) restore(log io.Writer) error {
 	of, who := "", "the run"
 	if p.Name != "" {
@@ -295,7 +296,8 @@ func (p *Part[R]) WriteSeries(header string) error {
 
 // WriteEnsemble writes at most most frames, evenly spaced from frame first on, or the
 // last frame of each replica if there are none yet. It writes nothing before the first
-// frame, because readers treat a file without models as damaged. It is for System.Write.
+// frame, because other programs treat a file without models as damaged. It is for
+// System.Write.
 func (p *Part[R]) WriteEnsemble(chains []string, first int64, most int) error {
 	type frame struct {
 		of    *Base

@@ -144,7 +144,8 @@ func TestRunEndsWithTheFirstError(t *testing.T) {
 	}
 }
 
-// Replicas share state of their system: none starts while that is written.
+// Replicas share the state of their system, so no replica starts while that state is
+// being written.
 func TestReplicasBeginBetweenSaves(t *testing.T) {
 	r, all := counting(t.TempDir(), io.Discard, "")
 	c := all[0]
@@ -161,7 +162,7 @@ func TestReplicasBeginBetweenSaves(t *testing.T) {
 			}
 		})
 		for range 10 {
-			time.Sleep(time.Millisecond) // enough time for it to start
+			time.Sleep(time.Millisecond) // enough time for the replica to start
 			must.Equal(t, "replicas that have begun", len(c.Begun()), len(begun))
 		}
 	}

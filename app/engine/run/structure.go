@@ -34,7 +34,7 @@ func (a About) edges() (x, y, z float64) {
 }
 
 // mmCIF returns one structure with positions in Å and the residues of each chain. Unlike
-// PDB, it has a unique name for each of any number of chains. Identical chains are one
+// PDB, mmCIF has enough unique names for any number of chains. Identical chains are one
 // entity.
 func (a About) mmCIF(chains []string, x []md.Vec) []byte {
 	var b []byte

@@ -13,14 +13,14 @@ type group struct {
 	base  bool // positive if protonated and neutral otherwise
 }
 
-// sideChains have the pK values of Bjellqvist et al. (10.1002/elps.11501401163,
-// 10.1002/elps.1150150171), as used by ProtParam.
+// sideChains holds the titratable side chains with the pK values of Bjellqvist et al.
+// (10.1002/elps.11501401163, 10.1002/elps.1150150171), as used by ProtParam.
 var sideChains = map[byte]group{
 	'K': {pK: 10.00, base: true}, 'R': {pK: 12.00, base: true}, 'H': {pK: 5.98, base: true},
 	'D': {pK: 4.05}, 'E': {pK: 4.45}, 'C': {pK: 9.00}, 'Y': {pK: 10.00},
 }
 
-// pK values at the termini that depend on the terminal residue.
+// pK values that depend on the terminal residue.
 var (
 	firstAmine = map[byte]float64{'A': 7.59, 'E': 7.70, 'M': 7.00, 'P': 8.36, 'S': 6.93, 'T': 6.82, 'V': 7.44}
 	lastAcid   = map[byte]float64{'D': 4.55, 'E': 4.75} // of the side chain

@@ -1,7 +1,7 @@
 // Package seqprop is the engine of sequence-properties: properties that can be computed
 // from a protein sequence alone. It depends on no other program.
 //
-// Every quantity has its unit and source where it is computed. One that is undefined for
-// a sequence, such as kappa without opposite charges, is NaN and omitted from the
-// results.
+// The unit and the source of every quantity are documented where it is computed. A
+// quantity that is undefined for a sequence, such as kappa without opposite charges, is
+// NaN and omitted from the results.
 package seqprop

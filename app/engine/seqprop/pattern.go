@@ -67,7 +67,7 @@ func kappa(q []int) float64 {
 	for _, arrangement := range separated(plus, minus, len(q)-plus-minus) {
 		largest = max(largest, asymmetry(arrangement))
 	}
-	if largest == 0 { // every window has the asymmetry of the whole
+	if largest == 0 { // every window is as asymmetric as the whole sequence
 		return math.NaN()
 	}
 	return min(asymmetry(q)/largest, 1)
@@ -112,8 +112,8 @@ func sigma(plus, minus, length int) float64 {
 	return net * net / float64((plus+minus)*length)
 }
 
-// atEnds is the number of residues of a terminal block that can affect the asymmetry: as
-// many as fill the longest window.
+// atEnds is the number of residues of a terminal block that can affect the asymmetry: the
+// length of the longest window.
 const atEnds = longWindow
 
 // separated returns candidate arrangements for the most asymmetric one, by the rules of

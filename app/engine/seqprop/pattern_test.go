@@ -13,8 +13,9 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// TestPatternsAreThosePublished checks variants of 25 E and 25 K: kappa of Das and Pappu
-// (10.1073/pnas.1304749110), charge decoration of Sawle and Ghosh (10.1063/1.4929391).
+// TestPatternsAreThosePublished checks variants of 25 E and 25 K against kappa of Das and
+// Pappu (10.1073/pnas.1304749110) and the charge decoration of Sawle and Ghosh
+// (10.1063/1.4929391).
 func TestPatternsAreThosePublished(t *testing.T) {
 	for _, v := range []struct {
 		sequence          string
@@ -35,7 +36,8 @@ func TestPatternsAreThosePublished(t *testing.T) {
 	}
 }
 
-// TestNoArrangementIsMoreSeparated shuffles the charges of random compositions.
+// TestNoArrangementIsMoreSeparated compares shuffled sequences of random composition with
+// the candidates for the most asymmetric arrangement.
 func TestNoArrangementIsMoreSeparated(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {

@@ -11,9 +11,9 @@ const (
 	lysozyme  = "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAKFESNFNTQATNRNTDGSTDYGILQINSRWWCNDGRTPGSRNLCNIPCSALLSSDITASVNCAKKIVSDGNGMNAWVAWRNRCKGTDVQAWIRGCRL"
 )
 
-// TestPropertiesAgreeWithBiopython compares with Bio.SeqUtils.ProtParam of Biopython
-// 1.80, which assigns the pK value of a C-terminal D or E to the terminus instead of the
-// side chain.
+// TestPropertiesAgreeWithBiopython compares the properties with those of
+// Bio.SeqUtils.ProtParam in Biopython 1.80, which assigns the pK value of a C-terminal D
+// or E to the terminus instead of the side chain.
 func TestPropertiesAgreeWithBiopython(t *testing.T) {
 	for _, want := range []struct {
 		sequence                               string

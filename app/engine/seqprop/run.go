@@ -50,7 +50,7 @@ var columns = []struct {
 	{"disorder", 4, func(p *Properties) float64 { return p.Disorder }},
 }
 
-// Run writes the properties of all sequences of a FASTA text below dir:
+// Run writes the properties of all sequences of FASTA text below dir:
 //
 //   - properties.csv: one row per sequence; undefined values are empty
 //   - composition.csv: percentage of each amino acid

@@ -1,3 +1,3 @@
-// Package store writes the results of engines: files, which it replaces atomically, and
-// formatted numbers.
+// Package store writes the result files of engines, replacing them atomically, and
+// formats numbers.
 package store

@@ -53,7 +53,7 @@ func WriteMatrix(path string, rows, columns int, format byte, digits int, at fun
 	return WriteFile(path, b)
 }
 
-// Number is rounded to four decimals in JSON; unknown numbers are null.
+// Number is rounded to four decimals in JSON; NaN and infinity become null.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -68,7 +68,7 @@ func (n Number) rounded() *float64 {
 	return &v
 }
 
-// Figure is rounded to five significant digits in JSON; unknown numbers are null.
+// Figure is rounded to five significant digits in JSON; NaN and infinity become null.
 type Figure float64
 
 // MarshalJSON implements json.Marshaler.
@@ -80,7 +80,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// String formats a number for a table. It returns "" if the number is unknown.
+// String formats a number for a table. It returns "" for NaN and infinity.
 func (f Figure) String() string {
 	v := float64(f)
 	if math.IsNaN(v) || math.IsInf(v, 0) {

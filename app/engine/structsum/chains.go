@@ -63,7 +63,7 @@ func (c *chain) incomplete() (names []string) {
 // gap is a chain break.
 type gap struct {
 	before, after *residue
-	missing       int // by residue numbers; 0 if unknown
+	missing       int // from residue numbers; 0 if unknown
 	distance      float64
 }
 
@@ -89,7 +89,7 @@ func (c *chain) gaps() (all []gap) {
 }
 
 // brokenBetween measures the peptide bond or, if its atoms are missing, the distance
-// between the alpha carbons. Without these, the residue numbers decide.
+// between the alpha carbons. If these are missing too, it compares the residue numbers.
 func brokenBetween(before, after *residue) (length float64, broken bool) {
 	if c, n := before.atom("C"), after.atom("N"); c != nil && n != nil {
 		length = structure.Distance(c, n)
@@ -102,9 +102,9 @@ func brokenBetween(before, after *residue) (length float64, broken bool) {
 	return 0, missingBetween(before, after) > 0
 }
 
-// missingBetween returns the number of residues missing between two, by their sequence
-// numbers or, failing that, their numbers in the file. Those do not count residues with
-// insertion codes.
+// missingBetween returns the number of residues missing between two residues, from their
+// sequence numbers or, failing that, their numbers in the file, which do not count
+// residues with insertion codes.
 func missingBetween(before, after *residue) int {
 	if before.Sequence > 0 && after.Sequence > 0 {
 		return max(0, after.Sequence-before.Sequence-1)

@@ -30,8 +30,8 @@ func metrics(t *testing.T, dir string) map[string]float64 {
 	return enginetest.ReadJSON[map[string]float64](t, dir, "metrics.json")
 }
 
-// TestFiguresAgreeWithBiopython compares with Bio.PDB of Biopython 1.80: NeighborSearch,
-// and the radius of gyration by NumPy.
+// TestFiguresAgreeWithBiopython compares the metrics with Bio.PDB of Biopython 1.80
+// (NeighborSearch) and the radius of gyration with NumPy.
 func TestFiguresAgreeWithBiopython(t *testing.T) {
 	dir, text := run(t, string(enginetest.Read(t, lysozyme)))
 	want := map[string]float64{
@@ -59,7 +59,7 @@ type file struct {
 	n int
 }
 
-// residue adds atoms of a residue, each as NAME,X with y and z of 0.
+// residue adds atoms of a residue, each given as NAME,X. y and z are 0.
 func (f *file) residue(record, residue, chain string, number string, atoms ...string) {
 	for _, atom := range atoms {
 		f.n++
@@ -83,8 +83,8 @@ func TestWhatAStructureLacks(t *testing.T) {
 	f.residue("ATOM", "GLY", "A", "2 ", "N,4.1", "CA,5.5", "C,6.9")
 	f.residue("ATOM", "SER", "A", "5 ", "N,12", "CA,13.4", "C,14.8")              // residues 3 and 4 are missing
 	f.residue("HETATM", "MSE", "A", "5A", "N,16.1", "CA,17.5", "C,18.9")          // bonded, with an insertion code
-	f.residue("ATOM", "LEU", "A", "6 ", "CA,21.2")                                // without C and N: the CA distance of 3.7 is unbroken
-	f.residue("ATOM", "VAL", "A", "7 ", "N,40", "CA/A,41.4", "CA/B,90", "C,42.8") // broken, but consecutive numbers
+	f.residue("ATOM", "LEU", "A", "6 ", "CA,21.2")                                // C and N are missing, and a CA distance of 3.7 Å is no break
+	f.residue("ATOM", "VAL", "A", "7 ", "N,40", "CA/A,41.4", "CA/B,90", "C,42.8") // a break despite consecutive numbers
 	f.residue("ATOM", "DA", "B", "1 ", "C1',50", "O3',51", "O5',52")
 	f.residue("HETATM", "ATP", "A", "300 ", "PG,13", "O1,14")
 	f.residue("HETATM", "ZN", "A", "301 ", "ZN,200")

@@ -39,9 +39,9 @@ func ChainName(chain int) string {
 	return ChainName(chain/26-1) + name
 }
 
-// appendAtoms writes one ATOM record per bead. Several chains end with TER records, which
-// have no serial number, and have segment identifiers to distinguish chains with the same
-// name.
+// appendAtoms writes one ATOM record per bead. If there are several chains, each ends
+// with a TER record, which has no serial number, and has a segment identifier to
+// distinguish it from chains with the same name.
 func appendAtoms(b []byte, chains []string, x []md.Vec) []byte {
 	bead := 0
 	for c, residues := range chains {

@@ -22,8 +22,8 @@ const serviceCgroup = "molrun-service"
 // controlCgroup is where systemd runs the auxiliary commands of a unit with Delegate=yes.
 const controlCgroup = ".control"
 
-// jobsCgroup returns the parent cgroup of the jobs' cgroups, and a sentence part for each
-// limit that can't be set for them.
+// jobsCgroup returns the parent cgroup of the jobs' cgroups, and a phrase for each limit
+// that can't be set for them.
 func jobsCgroup(configured string) (parent string, missing []string, err error) {
 	parent = configured
 	if parent == "" {

@@ -20,8 +20,8 @@ const probeTimeout = 30 * time.Second
 
 // The values of runner.sandbox in the configuration.
 const (
-	SandboxAuto     = "auto"     // use one if possible
-	SandboxRequired = "required" // without one, nothing starts
+	SandboxAuto     = "auto"     // use a sandbox if possible
+	SandboxRequired = "required" // start no job without a sandbox
 	SandboxOff      = "off"
 )
 
@@ -35,15 +35,15 @@ type IsolationOptions struct {
 	Hide      []string // absolute paths hidden from every program
 
 	Containers  container.Options // how images are run
-	ModulesInit string            // script that defines the command module; "" means one that is installed
+	ModulesInit string            // script that defines the module command; "" means an installed one
 }
 
 // Isolation describes how jobs are isolated from the rest of the machine and from each
-// other, and why the isolation is not better.
+// other, and why they are not isolated better.
 type Isolation struct {
 	task.Isolation
-	Missing []string // what is missing and why, for each missing part of the isolation
-	Gaps    []string // the subset of Missing that the sandbox leaves open
+	Missing []string // what is missing and why, one entry for each missing feature
+	Gaps    []string // the entries of Missing that are gaps in the sandbox
 }
 
 // Isolate tests what isolation this machine supports, and prepares the parent of the

@@ -107,8 +107,8 @@ func endedRow(dir string) (app.TaskStatus, bool, error) {
 	return app.TaskStatus{State: app.TaskEnded, StartedAt: outcome.StartedAt, Outcome: outcome}, true, nil
 }
 
-// stopRow is Stop for a task in a worker, which checks for the file stop itself. Until the
-// task runs, nothing else belongs to the task alone.
+// stopRow is Stop for a task in a worker, which checks for the file stop itself. Before
+// the task runs, there is no process to kill that belongs to it alone.
 func (e *Executor) stopRow(ctx context.Context, t app.Task, sinceRequest time.Duration) error {
 	locked, err := task.Locked(t.Worker)
 	if err != nil || locked && sinceRequest <= grace(t.Dir)+e.stopMargin || !task.Exists(t.Dir, task.RunFile) {

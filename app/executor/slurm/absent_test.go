@@ -105,7 +105,7 @@ func TestNothingFollowsWhileAccountingDoesNotAnswer(t *testing.T) {
 		u.snapshot.accounted = map[string]bool{}
 		u.want("without an answer", u.again(), app.TaskStarting)
 	}
-	u.snapshot.noAccounting = true // noAccounting accounting, squeue is the only source
+	u.snapshot.noAccounting = true // without accounting, squeue is the only source
 	for i := 10; i < 12; i++ {
 		u.want("first rounds with squeue alone", u.round(time.Duration(i)*lostAfter), app.TaskStarting)
 	}

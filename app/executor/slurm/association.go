@@ -12,7 +12,7 @@ import (
 type association struct {
 	User, Account string
 	Exists        bool
-	MaxSubmit     int // jobs at once, by the limits of both; 0 means no limit
+	MaxSubmit     int // maximum number of jobs at once, from the limits of user and account; 0 means no limit
 }
 
 // Association queries sacctmgr for this user's association with an account, by default

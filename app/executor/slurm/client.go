@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// submitsAtOnce is how many sbatch processes can run at once. Of every other command,
-// only one runs at a time.
+// submitsAtOnce is how many sbatch processes can run at once. Every other command runs
+// one process at a time.
 const submitsAtOnce = 4
 
 // errNoCommand means that a Slurm command is not installed.

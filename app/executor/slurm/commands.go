@@ -33,7 +33,8 @@ func (c *client) Queue(ctx context.Context, prefix string) ([]jobRecord, error) 
 // errNoAccounting means that the cluster has no accounting.
 var errNoAccounting = errors.New("the cluster has no accounting")
 
-// Account lists with sacct the jobs of these names submitted since then.
+// Account uses sacct to list the jobs with one of these names, including at least those
+// submitted after since.
 func (c *client) Account(ctx context.Context, prefix string, since time.Time, names []string) ([]jobRecord, error) {
 	hours := int(time.Since(since)/time.Hour) + 24
 	out, err := c.runCommand(ctx, "", "sacct", "-X", "-n", "-P",
@@ -76,7 +77,7 @@ func (c *client) Cancel(ctx context.Context, how cancelManner, name string, targ
 	return err
 }
 
-// Ping queries whether the controller is up, and returns the output.
+// Ping checks with scontrol whether the controller is up, and returns the output.
 func (c *client) Ping(ctx context.Context) (answer string, err error) {
 	return c.runCommand(ctx, "", "scontrol", "ping")
 }

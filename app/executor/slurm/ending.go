@@ -62,7 +62,7 @@ func (d ending) cancelled() app.TaskStatus {
 	return d.failed(app.CauseStopped, fmt.Sprintf("The job was cancelled in Slurm%s%s.", by, on))
 }
 
-// noAccounting determines the status if there is no reliable outcome.
+// statusWithoutOutcome determines the status if there is no reliable outcome.
 func (d ending) statusWithoutOutcome() app.TaskStatus {
 	switch {
 	case d.Kind() == kindBroken:
@@ -121,7 +121,7 @@ func newOutcome(cause app.Cause, message string, r jobRecord, k *tracked) *app.O
 	return o
 }
 
-// userName returns a user of the cluster for messages.
+// userName returns the name of a cluster user for messages.
 func userName(uid string) string {
 	if u, err := user.LookupId(uid); err == nil {
 		return fmt.Sprintf("the user %s (%s)", u.Username, uid)

@@ -15,8 +15,8 @@ import (
 const (
 	// loneWait is how long a single task waits for a second one.
 	loneWait = 30 * time.Millisecond
-	// streamWait is how long tasks wait for another with the same request, if there are
-	// several, or one arrived that recently.
+	// streamWait is how long tasks wait for another one with the same request if there
+	// are several already, or if one arrived within that time.
 	streamWait = 500 * time.Millisecond
 	// maxGatherWait is the longest a task waits.
 	maxGatherWait = 10 * time.Second

@@ -160,7 +160,7 @@ func (l *lists) label(name string) string {
 		return ""
 	}
 	defer f.Close()                                // read only
-	head, _ := bufio.NewReader(f).ReadString('\n') // noAccounting a line, there is none
+	head, _ := bufio.NewReader(f).ReadString('\n') // an empty file has no label
 	return strings.TrimSpace(strings.TrimPrefix(head, listHead))
 }
 

@@ -44,7 +44,7 @@ func (k *nodes) keepCurrent(ctx context.Context) {
 			k.set(known, time.Now())
 		}
 		if _, silent := k.client.Answers(); err == nil && silent != nil {
-			_, _ = k.client.Queue(ctx, "") // noAccounting jobs, nothing else runs squeue again
+			_, _ = k.client.Queue(ctx, "") // without jobs, nothing else calls squeue again
 		}
 		if _, silent := k.client.Answers(); silent != nil {
 			timer.Reset(silentEvery)

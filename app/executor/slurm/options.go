@@ -81,8 +81,8 @@ type Options struct {
 
 // The sandbox settings, as in the configuration.
 const (
-	SandboxAuto     = "auto"     // use one where the node supports it
-	SandboxRequired = "required" // otherwise the task does not start
+	SandboxAuto     = "auto"     // use a sandbox where the node supports it
+	SandboxRequired = "required" // start no task without a sandbox
 	SandboxOff      = "off"
 )
 

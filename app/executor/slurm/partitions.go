@@ -68,7 +68,8 @@ func largerNode(a, b placement.Node) placement.Node {
 
 var gpuSockets = regexp.MustCompile(`\([^)]*\)`)
 
-// parseGPUs counts the GPUs in a text such as gpu:a100:4(S:0,1),gpu:2,nic:1.
+// parseGPUs counts the GPUs in a list of generic resources such as
+// gpu:a100:4(S:0,1),gpu:2,nic:1.
 func parseGPUs(text string) (count int) {
 	for item := range strings.SplitSeq(gpuSockets.ReplaceAllString(text, ""), ",") {
 		parts := strings.Split(item, ":")

@@ -132,7 +132,7 @@ func (p *probe) checkClock(text, node string, seen time.Time) {
 	}
 }
 
-// accountingDown reports the state of a job that did not answer, and cancels it.
+// silent reports the state of a test job that did not answer, and cancels it.
 func (p *probe) silent(job string) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.options.Timeout)
 	defer cancel()

@@ -20,7 +20,7 @@ type request struct {
 	isolation string
 	placement string    // arguments of sbatch, one per line
 	worker    bool      // the tasks are processes of workers
-	owner     app.Owner // noAccounting the job name, which differs between tasks
+	owner     app.Owner // without the job name, which differs between tasks
 }
 
 func (s *submitter) requestOf(ctx context.Context, t app.Task) (request, error) {

@@ -99,14 +99,15 @@ func (s *submissions) expectChange() {
 	s.hurried = true
 }
 
-// hurryPending reports whether hurry was called after the last calm.
+// hurryPending reports whether expectChange was called after the last resetExpectChange.
 func (s *submissions) hurryPending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hurried
 }
 
-// resetExpectChange resets hurry, because Slurm is being queried for its jobs.
+// resetExpectChange clears the expectation of a change, because Slurm is being queried
+// for its jobs.
 func (s *submissions) resetExpectChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -248,7 +248,7 @@ func TestStoppedRowThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// All jobs fail for the reason for which their worker can't start.
+// If a worker can't start, all its jobs fail with the reason for that.
 func TestWorkerThatCannotStart(t *testing.T) {
 	w := newWorld(t)
 	w.options.HoldGrace = time.Second

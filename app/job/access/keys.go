@@ -106,7 +106,7 @@ func (r KeyRequest) validate() (networks []netip.Prefix, err error) {
 	return networks, fault.List(f...)
 }
 
-// faults are the validation errors of a request body.
+// faults collects the validation errors of a request body.
 type faults []fault.Field
 
 // addFault records an error at a path, unless msg is "".
@@ -138,7 +138,7 @@ func (f *faults) addLimits(role apikey.Role, scopes []apikey.Scope, name string)
 const roles = "use viewer, member or admin"
 
 // Keys returns the keys that a caller manages, sorted by ID: all keys for the operator,
-// those of the organization for an admin, and its own keys otherwise.
+// the keys of the organization for an admin, and only the caller's own keys otherwise.
 func (s *Accounts) Keys(ctx context.Context, by app.Caller) (keys []*apikey.Key, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		all, err := tx.Keys()
@@ -290,8 +290,8 @@ func (s *Accounts) RevokeLinks(ctx context.Context, by app.Caller, id string) er
 	return s.blobs.RevokeLinks(id)
 }
 
-// RevokeAllLinks revokes all links of all users that are not signed with the secret: links to
-// shares, sign-in links and links to logs.
+// RevokeAllLinks revokes, for all users, the links that are not signed with the secret:
+// links to shares, sign-in links and links to logs.
 func (s *Accounts) RevokeAllLinks(ctx context.Context) error {
 	err := s.store.Update(ctx, func(tx app.Tx) error {
 		organizations, err := tx.Organizations()

@@ -18,7 +18,8 @@ import (
 // LinkLife is how long a sign-in link is valid.
 const LinkLife = 10 * time.Minute
 
-// maxLinks is the maximum number of links at a time; the oldest is dropped.
+// maxLinks is the maximum number of links that can exist at a time. The oldest is dropped
+// to make space.
 const maxLinks = 100
 
 // Invitation lets anyone with its token sign in as a user, once.
@@ -29,8 +30,8 @@ type Invitation struct {
 	ExpiresAt           time.Time
 }
 
-// invitations are the unused invitations. They are kept in memory only, by the hashes of
-// their tokens, so they do not survive a restart.
+// invitations holds the unused invitations. They are kept in memory only, by the hashes
+// of their tokens, so they do not survive a restart.
 type invitations struct {
 	mu     sync.Mutex
 	byHash map[string]Invitation

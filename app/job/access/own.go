@@ -11,7 +11,7 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// maxOwnKeys is the maximum number of keys of a user who creates another one.
+// maxOwnKeys is the number of keys at which a user can't create another one.
 const maxOwnKeys = 100
 
 // CreateOwnKey issues a key for the caller, with at most the rights, networks and

@@ -18,9 +18,9 @@ import (
 
 // A session lets a browser act for an API key, or for a user, without storing the key
 // where scripts can read it. It is a record rather than a signed token so that signing
-// out ends it for good, even if the cookie was copied. Its rights are looked up at each
-// request: it ends with its key or user, and works only from the networks of the key. A
-// rotated key and its sessions remain valid until the overlap ends.
+// out ends it permanently, even if the cookie was copied. Its rights are looked up at
+// each request: it ends with its key or user, and works only from the networks of the
+// key. A rotated key and its sessions remain valid until the overlap ends.
 
 // maxSessions is the maximum number of sessions of a key or user; the least recently used
 // is dropped.
@@ -164,7 +164,7 @@ func (s *Accounts) DeleteExpiredSessions(ctx context.Context) error {
 	})
 }
 
-// endSessions deletes the sessions of holders that might be enabled again, so that the
+// endSessions deletes the sessions of holders. If a holder is enabled again later, these
 // sessions stay ended.
 func endSessions(tx app.Tx, holders ...string) error {
 	for _, holder := range holders {

@@ -94,8 +94,8 @@ func (s *Accounts) knownUser(ctx context.Context, organization, email string, un
 
 // firstRecord returns the first record of a user, or nil if the user is not allowed to
 // sign in. The record limits none of the user's keys, and allows no more than the roles
-// and scopes of the valid keys together. A user is rejected until an admin sets a role if
-// none of the keys is valid or no role has exactly their rights.
+// and scopes of the valid keys together. If none of the keys is valid, or no role has
+// exactly their combined rights, the user is rejected until an admin sets a role.
 func (s *Accounts) firstRecord(tx app.Tx, organization, email string, unknown apikey.Role) (*apikey.User, error) {
 	u := &apikey.User{Organization: organization, Email: email, CreatedAt: unit.At(s.now())}
 	keys, err := tx.Keys()
@@ -119,7 +119,7 @@ func (s *Accounts) firstRecord(tx app.Tx, organization, email string, unknown ap
 }
 
 // LimitedKey returns the key for a caller's KeyID, limited by the record of its user. For
-// a user signed in without a key it is made from that record.
+// a user signed in without a key, it makes a key from that record.
 func LimitedKey(tx app.Tx, id string) (*apikey.Key, error) {
 	if name, found := strings.CutPrefix(id, signedIn); found {
 		organization, email, _ := strings.Cut(name, "/")

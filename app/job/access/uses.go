@@ -15,8 +15,8 @@ import (
 const useInterval = time.Minute
 
 // RecordKeyUses writes the last uses of keys once a minute, all in one commit, until ctx
-// ends. It passes errors to failed and retries. The caller must call SaveKeyUses after
-// the last request.
+// ends. If that fails, it passes the error to failed and retries. The caller must call
+// SaveKeyUses after the last request.
 func (s *Accounts) RecordKeyUses(ctx context.Context, failed func(error)) {
 	ticker := time.NewTicker(useInterval)
 	defer ticker.Stop()

@@ -12,19 +12,20 @@ const maxCachedKeys = 10_000
 // transaction nor decoding. Any change of a key calls Forget before it returns.
 type Cache struct {
 	mu      sync.RWMutex
-	changes int // number of possible key changes
+	changes int // counts the calls of Forget
 	byID    map[string]*Key
 }
 
-// Find returns a record, or nil if it is not cached, and the number of changes so far.
+// Find returns the record of a key, or nil if it is not cached, and the number of changes
+// so far.
 func (k *Cache) Find(id string) (*Key, int) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.byID[id], k.changes
 }
 
-// Keep caches a record that was read after this number of changes. It does nothing if
-// there has been another change since, because the record might be stale.
+// Keep caches a record that was read when there had been this number of changes. It does
+// nothing if there has been another change since, because the record might be stale.
 func (k *Cache) Keep(key *Key, changes int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -16,7 +16,7 @@ func TestKeyFormatAndChecksum(t *testing.T) {
 		t.Fatalf("key %s has an unexpected format", key)
 	}
 	i := strings.LastIndexByte(key, '_')
-	// big.Int sorts a to z before A to Z, keys do the opposite.
+	// In base 62, big.Int uses a to z before A to Z, and keys use the opposite order.
 	want := strings.Map(func(r rune) rune {
 		if unicode.IsUpper(r) {
 			return unicode.ToLower(r)

@@ -20,7 +20,7 @@ type Session struct {
 // Limits of sessions: the total lifetime and the time without use.
 const (
 	SessionLife = 30 * 24 * time.Hour
-	SessionIdle = 3 * 24 * time.Hour // a weekend
+	SessionIdle = 3 * 24 * time.Hour // survives a weekend
 )
 
 // Valid reports whether the session is valid at a given time, not considering its holder.

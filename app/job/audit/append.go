@@ -10,8 +10,8 @@ import (
 	"molrun/app/base/durable"
 )
 
-// Append adds an entry to the audit log of a data directory while a service might be
-// writing to it: in one write, at the end of the file.
+// Append adds an entry to the audit log of a data directory. A service might be writing
+// to the log at the same time, so the entry is appended in a single write.
 func Append(data string, e Entry) (err error) {
 	line, err := json.Marshal(e)
 	if err != nil {

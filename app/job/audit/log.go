@@ -22,8 +22,8 @@ import (
 // audit.log.1 (the newest), audit.log.2, and so on.
 const Name = "audit.log"
 
-// Log appends entries to a file, one line of JSON each, and starts a new file when that
-// is full.
+// Log appends entries to a file, one line of JSON each, and starts a new file when the
+// current one is full.
 //
 // An entry records something that has already happened. If it can't be written, for
 // example because the disk is full, the request still succeeds: the error is logged, and
@@ -82,8 +82,8 @@ func (l *Log) Close() error {
 	return errors.Join(l.file.Sync(), l.file.Close())
 }
 
-// syncedFirst reports whether an entry must be on disk before the request is answered:
-// changes to keys, users and the secret, and sign-in links.
+// syncedFirst reports whether an entry must be on disk before the service responds to the
+// request. This applies to sign-in links and to changes of keys, users and the secret.
 func syncedFirst(e Entry) bool {
 	kind, _, _ := strings.Cut(e.Action, ".")
 	return kind == "key" || kind == "user" || kind == "secret" || e.Action == "session.invite"

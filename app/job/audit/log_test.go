@@ -181,8 +181,8 @@ func TestReadingEndsWithTheFirstError(t *testing.T) {
 	}
 }
 
-// TestFollowingEndsWithTheFirstError rejects an entry written to the current file, and to
-// both files around a rotation.
+// TestFollowingEndsWithTheFirstError makes the callback fail at an entry in the current
+// file, and at entries before and after a rotation.
 func TestFollowingEndsWithTheFirstError(t *testing.T) {
 	for name, tt := range map[string]struct{ added, refused int }{
 		"the same file": {1, 1}, "the full file": {8, 1}, "the new file": {8, 8},
@@ -203,7 +203,7 @@ func TestFollowingEndsWithTheFirstError(t *testing.T) {
 						return nil
 					})
 				}()
-				synctest.Wait() // it has read the first entry and sleeps
+				synctest.Wait() // until Follow has read the first entry and sleeps
 				for i := range tt.added {
 					a.Add(entry(i + 1))
 				}
@@ -237,8 +237,8 @@ func TestAuditLogTakesBackAnEntryOfWhichAPartWasWritten(t *testing.T) {
 	must.Equal(t, "entries", objects(t, a.path), []string{"1", "1", "3"}) // "audit.lost" with a count of 1
 }
 
-// TestAuditLogGoesOnWhenTheNextFileCanBeMade has no free file descriptor when the log is
-// full.
+// TestAuditLogGoesOnWhenTheNextFileCanBeMade adds an entry to a full log while no file
+// descriptor is free, and another one afterwards.
 func TestAuditLogGoesOnWhenTheNextFileCanBeMade(t *testing.T) {
 	a, log := testAudit(t, 3)
 	added := 0
@@ -259,8 +259,8 @@ func TestAuditLogGoesOnWhenTheNextFileCanBeMade(t *testing.T) {
 	}
 }
 
-// TestLastReadsBackward compares with reading forward, over several files with lines
-// longer than a block.
+// TestLastReadsBackward compares reading backward with reading forward. The log has
+// several files, with lines longer than a block.
 func TestLastReadsBackward(t *testing.T) {
 	a, err := Open(t.TempDir(), 200<<10, 10, zerolog.Nop())
 	must.OK(t, err)

@@ -47,7 +47,7 @@ func ReadEntries(data string, f Filter, each func(Entry) error) error {
 	return r.readAll()
 }
 
-// Follow is ReadEntries that waits for further entries until ctx ends.
+// Follow is like ReadEntries, but then waits for further entries until ctx ends.
 func Follow(ctx context.Context, data string, f Filter, each func(Entry) error) error {
 	const interval = 300 * time.Millisecond
 	r := newReader(data, f, each)
@@ -191,7 +191,7 @@ func (r *reader) lines(file *os.File) error {
 
 func (r *reader) close() {
 	if r.file != nil {
-		_ = r.file.Close() // only read from
+		_ = r.file.Close() // was only read
 	}
 }
 
@@ -239,7 +239,7 @@ type backward struct {
 
 // file reads a file of the given size.
 func (b *backward) file(file *os.File, size int64) error {
-	var rest []byte // of a line that begins in an earlier block
+	var rest []byte // end of a line that begins in an earlier block
 	for size > 0 && b.left > 0 {
 		block := make([]byte, min(size, 64<<10))
 		size -= int64(len(block))

@@ -109,7 +109,7 @@ func (s *Sender) prepareMail(ctx context.Context, d *notice.Delivery) (func(cont
 }
 
 // signer returns the hook whose secret signs the notifications requested by submissions.
-// It is created when the first is sent.
+// It is created when the first such notification is sent.
 func (s *Sender) signer(ctx context.Context, organization string) (hook *notice.Hook, err error) {
 	stored := false
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {

@@ -52,7 +52,7 @@ func newCrowd(t *testing.T) *crowd {
 	}
 }
 
-// Each receiver behaves as the first label of its host says.
+// The first label of a receiver's host determines how it behaves.
 const (
 	good    = 50 * time.Millisecond
 	slow    = 5 * time.Second
@@ -69,8 +69,8 @@ func (c *crowd) takes(host string) time.Duration {
 	return good
 }
 
-// queue adds deliveries to an organization's hook or, without a hook, as submissions
-// request them.
+// queue adds deliveries to an organization's hook or, unless asHook is set, deliveries
+// requested by submissions.
 func (c *crowd) queue(organization, target string, asHook bool, n int) {
 	c.t.Helper()
 	at := time.Now()
@@ -184,7 +184,7 @@ func TestManyJobsThatEndAtOnceHoldUpNobody(t *testing.T) {
 			}
 		}
 		stop := c.send()
-		time.Sleep(time.Minute) // all slots that hanging receivers can use are in use
+		time.Sleep(time.Minute) // the hanging receivers use all slots that they can get
 		begin := time.Now()
 		c.queue("lab", "https://good.example/lab", true, jobs)
 		c.queue("lab", "mailto:ann@lab.example", false, jobs/4)
@@ -204,7 +204,7 @@ func TestManyJobsThatEndAtOnceHoldUpNobody(t *testing.T) {
 				inOrder(t, host, c.began[host])
 			}
 		}
-		if n := len(c.began["hanging.example"]); n > 20 { // four at first, then one every half minute at most
+		if n := len(c.began["hanging.example"]); n > 20 { // four at first, then at most one every 30 seconds
 			t.Errorf("the receiver that hangs was tried %d times", n)
 		}
 		if n := c.taken("slow.example"); n < 60 { // of 144 possible in 3 minutes
@@ -218,8 +218,8 @@ func TestManyJobsThatEndAtOnceHoldUpNobody(t *testing.T) {
 	})
 }
 
-// Sixteen organizations have twenty hanging webhooks each. Newcomers must be among the
-// next to get a slot.
+// Sixteen organizations have twenty hanging webhooks each. Deliveries that four other
+// organizations queue later must be among the next 64 to get a slot.
 func TestEachOrganizationGetsItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t)
@@ -260,8 +260,8 @@ func inOrder(t *testing.T, host string, messages []string) {
 	}
 }
 
-// A message in transit when the service stops can still arrive within a moment. A hanging
-// attempt is canceled and not counted; the same message is sent again after the next
+// A message in transit when the service stops still has a moment to arrive. A hanging
+// attempt is canceled and not counted, and the same message is sent again after the next
 // start.
 func TestAttemptsAreCutOffWhenTheServiceStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

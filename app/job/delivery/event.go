@@ -20,8 +20,9 @@ type JobEvent struct {
 	at      time.Time
 }
 
-// EventsOf returns the events of a change of a job: it has started or ended. Only batches
-// have events, not their rows. For a short job, its end can be the first change recorded.
+// EventsOf returns the events of a change of a job: it has started or ended. Only jobs
+// and batches have events, not the rows of batches. For a short job, the end can be the
+// first change recorded.
 func EventsOf(old *app.Job, now app.EncodedJob) (all []JobEvent) {
 	j := now.Job
 	if old == nil || j.Private.Batch != "" {
@@ -48,8 +49,8 @@ func (t JobEvent) DeliveryTo(h *notice.Hook) (*notice.Delivery, error) {
 	return d, t.addBody(d)
 }
 
-// RequestedDeliveries returns the deliveries requested by the job's submission, which are
-// about its end only.
+// RequestedDeliveries returns the deliveries requested by the job's submission.
+// Submissions can only request notifications of the end of a job.
 func (t JobEvent) RequestedDeliveries() (all []*notice.Delivery, err error) {
 	if t.Event == notice.JobStarted {
 		return nil, nil

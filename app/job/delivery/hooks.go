@@ -30,13 +30,13 @@ type Webhooks struct {
 	now    func() time.Time
 }
 
-// NewNotices returns the notices of a store.
+// NewNotices returns the webhooks of the organizations in store.
 func NewNotices(store app.Store, policy notice.Policy, now func() time.Time) *Webhooks {
 	return &Webhooks{store, policy, now}
 }
 
-// HookSettings are the settings of a webhook; nil keeps the current value or uses the
-// default.
+// HookSettings holds the settings of a webhook. A nil field keeps the current value or,
+// in a new webhook, means the default.
 type HookSettings struct {
 	URL      *string
 	Events   *[]string
@@ -271,9 +271,9 @@ func (s *Webhooks) Log(ctx context.Context, by app.Caller, id string, limit int)
 	return all, err
 }
 
-// OfJob returns the recipients notified of a job's end and the latest deliveries.
-// Addresses can contain secrets, so only the submitter and admins are allowed to see
-// them.
+// OfJob returns the recipients to notify of a job's end, and the latest deliveries to
+// them. Addresses can contain secrets, so only the submitter and admins are allowed to
+// see them.
 func (s *Webhooks) OfJob(ctx context.Context, by app.Caller, name string) (targets []string, all []*notice.Delivery, err error) {
 	const most = 100
 	err = s.store.View(ctx, func(tx app.Tx) error {

@@ -12,7 +12,7 @@ import (
 const (
 	atOnce               = 64
 	perOrganization      = 16
-	perSubmissionTargets = 8 // of these, to receivers named in submissions, any number of which can hang
+	perSubmissionTargets = 8 // of perOrganization, for receivers named in submissions, which might all hang
 	perQueue             = 4
 )
 
@@ -50,7 +50,8 @@ func (s *Sender) count(queue string, n int) {
 	}
 }
 
-// full reports whether an organization can make no more attempts in a queue.
+// full reports whether the limits of its organization prevent further attempts in a
+// queue.
 func (s *Sender) full(queue string) bool {
 	organization, asked := notice.ParseQueue(queue)
 	o := s.ofOrg[organization]
@@ -61,7 +62,7 @@ func (s *Sender) full(queue string) bool {
 // organization with the fewest attempts, and to its queues in turn.
 func (s *Sender) startAttempts(ctx context.Context, found []candidates) {
 	rand.Shuffle(len(found), func(i, k int) { found[i], found[k] = found[k], found[i] })
-	waiting := map[string][]candidates{} // one delivery each, by organization
+	waiting := map[string][]candidates{} // by organization; each has one delivery
 	for row := range perQueue {
 		for _, c := range found {
 			if row < len(c.ids) {

@@ -11,9 +11,9 @@ import (
 	"molrun/app/job/notice"
 )
 
-// Email is an e-mail.
+// Email is an e-mail message.
 type Email struct {
-	ID      string // the same each time it is sent
+	ID      string // the same for every attempt
 	To      string
 	Subject string
 	Text    string

@@ -16,7 +16,7 @@ import (
 	"molrun/app/job/notice"
 )
 
-// The kinds of encryption of connections.
+// Ways to encrypt connections.
 const (
 	StartTLS = "starttls" // required
 	Implicit = "tls"      // from the first byte
@@ -74,7 +74,7 @@ func NewMailer(o MailOptions) (*Mailer, error) {
 	return s, err
 }
 
-// encrypt sets the TLS configuration, which identifies the server.
+// encrypt sets the TLS configuration, including the server name to verify.
 func (s *Mailer) encrypt(config *tls.Config) {
 	if s.o.Config = config.Clone(); s.o.Config == nil {
 		s.o.Config = &tls.Config{}
@@ -151,8 +151,8 @@ func (s *Mailer) message(l Email) (*mail.Msg, error) {
 	return m, nil
 }
 
-// judge returns the result of an attempt. A server's reply about the message has a code;
-// codes from 500 are permanent.
+// judge returns the result of an attempt. An error has a code if it is the server's reply
+// about the message; codes from 500 are permanent.
 func judge(err error) notice.Attempt {
 	var refused *mail.SendError
 	a := notice.Attempt{Error: describeError(err)}
@@ -163,7 +163,7 @@ func judge(err error) notice.Attempt {
 	return a
 }
 
-// describeError describes an error, in the words of the server if there are any.
+// describeError describes an error, using the server's own message if there is one.
 func describeError(err error) string {
 	var refused *mail.SendError
 	switch {

@@ -27,8 +27,8 @@ import (
 )
 
 // program is an SMTP server based on Debian's python3-aiosmtpd. It stores each message as
-// a file in the given folder. The given replies replace its own; an empty reply is never
-// sent.
+// a file in the given folder. The given replies replace its own; in place of an empty
+// reply, it sends nothing.
 const program = `
 import asyncio, json, ssl, sys
 from aiosmtpd.controller import Controller
@@ -88,7 +88,7 @@ type serverOptions struct {
 	Replies     map[string]string `json:"replies"`  // by step: MAIL, RCPT, DATA, QUIT
 }
 
-// python returns a Python interpreter that has aiosmtpd, which may be the system's rather
+// python returns a Python interpreter that has aiosmtpd. This can be the system's rather
 // than the first one in the path.
 func python(t *testing.T) string {
 	t.Helper()
@@ -219,8 +219,9 @@ func someLetter() delivery.Email {
 	return delivery.Email{ID: "1", To: "ann@lab.example", Subject: "s", Text: "t"}
 }
 
-// A reply about one message is not an error of the server, and a permanent rejection is
-// not retried. An error about the sender is retried because the operator might fix it.
+// A reply about one message does not count as a failure of the server, and a permanent
+// rejection is not retried. An error about the sender is retried because the operator
+// might fix it.
 func TestRefusalsHaveTheirCodes(t *testing.T) {
 	for _, tt := range []struct {
 		step, reply string

@@ -32,7 +32,7 @@ type PostOptions struct {
 	Resolver *net.Resolver                // nil means the system's
 	Own      func() ([]netip.Addr, error) // addresses of this machine; nil means detect them
 	TLS      *tls.Config                  // nil means the system's certificate authorities
-	Time     time.Duration                // limit for an attempt; 0 means 15 seconds
+	Time     time.Duration                // time limit for an attempt; 0 means 15 seconds
 	Now      func() time.Time             // for Retry-After; nil means time.Now
 }
 
@@ -161,8 +161,8 @@ func (s *Poster) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// describeError describes an error without addresses, which could reveal names of the internal
-// network.
+// sentence describes an error without addresses, because these could reveal names of the
+// internal network.
 func (s *Poster) sentence(ctx context.Context, err error) string {
 	var unknown *net.DNSError
 	var certificate *tls.CertificateVerificationError

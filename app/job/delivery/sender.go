@@ -40,15 +40,15 @@ type SenderOptions struct {
 // shutdownGrace is how long attempts can continue after the service is asked to stop.
 const shutdownGrace = time.Second
 
-// maxBackoff limits the backoff of an unresponsive receiver. Deliveries have a longer
-// backoff of their own, but one success shows that the receiver has recovered.
+// maxBackoff limits the backoff of an unresponsive receiver. Deliveries have their own,
+// longer backoff, but one success shows that the receiver has recovered.
 const maxBackoff = 15 * time.Second
 
 // expireStep is the maximum number of deliveries that one transaction abandons.
 const expireStep = 100
 
-// Sender makes deliveries. Each receiver has a queue: one that hangs or fails uses one
-// slot now and then, and does not delay others.
+// Sender makes deliveries. Each receiver has a queue. A receiver that hangs or fails uses
+// one slot from time to time, and does not delay the others.
 type Sender struct {
 	store app.Store
 	o     SenderOptions
@@ -90,8 +90,8 @@ func NewSender(store app.Store, o SenderOptions) *Sender {
 	return &Sender{store: store, o: o, queues: map[string]*queue{}, ofOrg: map[string]*places{}, results: make(chan result, atOnce)}
 }
 
-// Run makes deliveries until ctx ends. It then soon cancels attempts in progress; they
-// are repeated after the next start.
+// Run makes deliveries until ctx ends. After shutdownGrace, it cancels the attempts still
+// in progress, which are repeated after the next start.
 func (s *Sender) Run(ctx context.Context) error {
 	attempts, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -143,14 +143,14 @@ func (s *Sender) recordResult(r result) {
 	}
 }
 
-// candidates are the deliveries of a queue that can be attempted now.
+// candidates holds the deliveries of a queue that can be attempted now.
 type candidates struct {
 	queue string
 	ids   []string
 }
 
-// round starts the attempts that are due, with the context attempts, and returns when to
-// check again.
+// round starts the attempts that are due, passing them the context attempts, and returns
+// how long to wait before the next round.
 func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err error) {
 	now := s.o.Now()
 	var found []candidates
@@ -160,7 +160,7 @@ func (s *Sender) round(ctx, attempts context.Context) (next time.Duration, err e
 	err = s.store.View(ctx, func(tx app.Tx) error {
 		return tx.PendingDeliveries(func(d notice.Due) notice.Visit {
 			seen[d.Queue] = true
-			// A later time dates from before the clock was set back.
+			// A later time was set before the clock was set back.
 			if at := d.At.Sub(now); at > 0 && at <= s.o.Schedule.Longest {
 				next = min(next, at)
 				return notice.NextQueue

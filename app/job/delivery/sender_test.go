@@ -324,8 +324,8 @@ func TestRotatedSecretsOverlap(t *testing.T) {
 	must.Equal(t, "after the overlap", (&notice.Hook{Secret: "new", OldSecret: "old"}).Secrets(time.Now()), []string{"new"})
 }
 
-// TestClockSetBackDelaysNothing has messages scheduled hours ahead because the clock was
-// set back.
+// TestClockSetBackDelaysNothing has messages that are scheduled hours ahead because the
+// clock was set back.
 func TestClockSetBackDelaysNothing(t *testing.T) {
 	o := newOffice(t)
 	o.hook("https://good.example/")
@@ -345,7 +345,8 @@ func TestClockSetBackDelaysNothing(t *testing.T) {
 	stop()
 }
 
-// TestSenderRestsWhileTheDiskIsFull has a delivery to abandon that can't be recorded.
+// TestSenderRestsWhileTheDiskIsFull has a delivery that should be abandoned, which can't
+// be recorded.
 func TestSenderRestsWhileTheDiskIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)

@@ -13,13 +13,13 @@ const MaxRuns = 64
 const (
 	// minRuns is the minimum number of runs for an estimate.
 	minRuns = 3
-	// similar is the number of runs used to estimate a size: those of the most similar
-	// size among the recent ones. Machines have busy hours, so old runs are used only for
-	// how the run time scales with size.
+	// similar is the number of runs that an estimate is based on: of the recent runs,
+	// those of the most similar size. Machines have busy hours, so older runs are used
+	// only to determine how the run time scales with size.
 	similar = 7
 	recent  = 12
-	// scalingRuns is the number of runs, of the most similar size, used to estimate the
-	// scaling.
+	// scalingRuns is the number of runs used to estimate the scaling: those of the most
+	// similar size.
 	scalingRuns = 32
 	// minSizeRatio is the minimum ratio of two sizes used to estimate the scaling.
 	minSizeRatio = 1.2
@@ -93,8 +93,8 @@ func closest(runs []Run, size float64, n int) []Run {
 func distance(a, b float64) float64 { return math.Abs(math.Log(a / b)) }
 
 // growth returns the median slope of log time over log size for all pairs of runs
-// (Theil–Sen), limited to 0 to steepest, or 1 (proportional) if there are too few pairs
-// of clearly different sizes.
+// (Theil–Sen), limited to 0 to maxExponent, or 1 (proportional) if too few pairs differ
+// clearly in size.
 func growth(runs []Run) float64 {
 	var slopes []float64
 	for i, a := range runs {
@@ -119,7 +119,7 @@ func median(sorted []float64) float64 {
 // Estimate is an estimate of a job's run time.
 type Estimate struct {
 	seconds  []float64 // scaled past run times, sorted; empty means unknown
-	declared bool      // it is the declared run time, not from past runs
+	declared bool      // whether it is the declared run time, not based on past runs
 }
 
 // Known reports whether there is an estimate.

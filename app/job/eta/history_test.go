@@ -85,8 +85,8 @@ func TestExpectedTimeOfAClass(t *testing.T) {
 	}
 }
 
-// The scaling is estimated near the given size, so it follows a law whose scaling varies
-// with size.
+// The scaling is estimated from runs of similar size, so the estimate is good even if the
+// scaling varies with size.
 func TestEstimateFollowsAFixedCostOfSmallRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	law := func(size float64) float64 { return 5 + size/1000 }
@@ -103,7 +103,7 @@ func TestEstimateFollowsAFixedCostOfSmallRuns(t *testing.T) {
 	}
 }
 
-// A slower machine shows in the estimate after a few runs.
+// After a few runs, the estimate reflects that the machine has become slower.
 func TestEstimateFollowsTheMachine(t *testing.T) {
 	var past []Run
 	for i := range MaxRuns {

@@ -11,7 +11,7 @@ type Reason struct {
 // Blocker is what a queued job waits for.
 type Blocker string
 
-// The things that a job can wait for.
+// The kinds of blockers.
 const (
 	GPU        Blocker = "gpu"
 	CPU        Blocker = "cpu"
@@ -40,8 +40,8 @@ type Forecast struct {
 	EndSeconds int64 // until the last job ends; 0 means unknown
 }
 
-// NotTurnYet returns the reason of a job that is not next in scheduling order. behind
-// reports whether it is behind other jobs of its own user.
+// NotTurnYet returns the reason for a job that is not next in scheduling order. behind
+// means that earlier jobs of the same user come first.
 func NotTurnYet(behind bool) Reason {
 	by := UserLimit
 	if behind {

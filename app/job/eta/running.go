@@ -19,8 +19,8 @@ type running struct {
 	first, last Point  // of its progress; a first attempt starts at zero
 }
 
-// Begin records the start of an attempt; the first attempt is 1. basis is that of the
-// estimate from past runs.
+// Begin records the start of an attempt; the first attempt is 1. basis is the basis of e,
+// the estimate from past runs.
 func (r *Running) Begin(key string, started time.Time, attempt int, e Estimate, basis string) {
 	job := &running{started: started, estimate: e, basis: basis}
 	if attempt == 1 {
@@ -55,9 +55,9 @@ func (r *Running) End(key string) {
 	delete(r.jobs, key)
 }
 
-// Left returns the remaining run time of a job, from its progress if there is enough, and
-// otherwise from past runs; basis "" means unknown. runs reports whether the job is
-// running.
+// Left returns the remaining run time of a job, based on its progress if it has made
+// enough and otherwise on past runs. basis "" means that the time is unknown. runs
+// reports whether the job is running.
 func (r *Running) Left(key string, now time.Time) (seconds float64, basis string, runs bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

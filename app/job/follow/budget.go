@@ -7,15 +7,16 @@ import (
 )
 
 // All streams together send a limited number of events per second, plus a burst after an
-// idle time, so that a thousand streams don't starve submissions of CPU time. Streams
-// over the limit make clients list the jobs again, which costs less.
+// idle time, so that a thousand streams don't starve submissions of CPU time. A stream
+// over the limit makes its client list the jobs again, which costs less.
 const (
 	eventsPerSecond = 5_000
 	eventsAtOnce    = 20_000
 )
 
-// perPlace is how many stored events count as one: most of them concern other streams,
-// and the budget must allow a client to catch up with the whole ring.
+// perPlace is how many stored events count as one event of the budget. Most of them
+// concern other streams, and the budget must allow a client to catch up with all stored
+// events.
 const perPlace = 2
 
 func newBudget() *rate.Limiter { return rate.NewLimiter(eventsPerSecond, eventsAtOnce) }

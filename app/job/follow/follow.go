@@ -1,11 +1,11 @@
-// Package follow streams events of jobs: of one job, or of all that a client selects as
-// in a listing.
+// Package follow streams events of jobs: of one job, or of all jobs that a client selects
+// as in a listing.
 //
 // A stream starts at a position in the events of an organization and misses none after
-// that: it takes them from the hub's memory, or otherwise from the store. If they are no
-// longer available, or the streams together exceed their budget, the stream sends
-// "reset": the client must then list the jobs again, and the stream continues from the
-// present. Progress is not stored; a stream sends the latest.
+// that: it takes them from the hub's memory if they are there, and otherwise from the
+// store. If they are no longer available, or the streams together exceed their budget,
+// the stream sends "reset": the client must then list the jobs again, and the stream
+// continues from the present. Progress is not stored; a stream sends the latest.
 package follow
 
 import (
@@ -54,7 +54,8 @@ type Query struct {
 	Faults []fault.Field // found during decoding
 }
 
-// Jobs opens a stream of the jobs that a query selects, before or after a change.
+// Jobs opens a stream of the events of those jobs that the query selects before or after
+// the change.
 func (f *Follower) Jobs(ctx context.Context, by app.Caller, q Query) (*Stream, error) {
 	filter, faults := q.Filter(by)
 	if err := fault.List(slices.Concat(q.Faults, faults)...); err != nil {
@@ -162,8 +163,8 @@ func (s *Stream) findStart(tx app.Tx, after *Position) (err error) {
 	return nil
 }
 
-// Position is the position where a stream was left: after an event and, if the stream
-// includes it, in the log of an attempt.
+// Position is where a client left a stream: after an event and, if the stream includes
+// the log, at an offset in the log of an attempt.
 type Position struct {
 	Event   events.ID
 	Attempt int

@@ -166,7 +166,8 @@ func TestLinesWithoutEndAreToldInParts(t *testing.T) {
 	}
 }
 
-// TestWhoComesBackHearsNothingTwice leaves a stream after it has sent everything.
+// TestWhoComesBackHearsNothingTwice opens a stream at the position where an earlier one
+// had sent everything.
 func TestWhoComesBackHearsNothingTwice(t *testing.T) {
 	s := newSite(t)
 	id := s.Submit(s.ann, "a", "{}")

@@ -29,8 +29,8 @@ type logTail struct {
 	last  []byte // bytes read last, to find the position in a log that lost its middle
 }
 
-// logPlace is a position in the log of an attempt, from 1. Offset -1 means some way
-// before the end.
+// logPlace is a position in the log of an attempt; the first attempt is 1. Offset -1
+// means that the offset is still to be chosen, at most maxBegin bytes before the end.
 type logPlace struct {
 	attempt int
 	offset  int64
@@ -152,8 +152,8 @@ func partLength(text []byte, last bool) int {
 	return n
 }
 
-// findPlace determines where to continue reading: some way before the end initially, and
-// the earlier position if the log has since lost its middle.
+// findPlace determines where to continue reading: initially at most maxBegin bytes before
+// the end, and at the earlier position again if the log has since lost its middle.
 func (l *logTail) findPlace(ctx context.Context, size int64) error {
 	begin := max(0, size-maxBegin)
 	text, err := l.bytes(ctx, begin, maxBegin)

@@ -34,8 +34,9 @@ const (
 
 	pageSize = 256 // events read from the store at once
 
-	// deliveryPause is the minimum time between deliveries of a stream, and restForEach is
-	// added to it for each open stream. Events of that time are sent together.
+	// deliveryPause is the minimum time between deliveries of a stream, and restForEach
+	// is added to it for each open stream. All events that occur within that time are
+	// sent together.
 	deliveryPause = 100 * time.Millisecond
 	restForEach   = time.Millisecond
 
@@ -263,7 +264,7 @@ func (s *Stream) stamp(m Message) Message {
 	return m
 }
 
-// ID returns the current position as text.
+// ID returns the current position as a message ID.
 func (s *Stream) ID() string {
 	if s.log == nil {
 		return s.place.String()
@@ -295,7 +296,7 @@ func (s *Stream) reset(ctx context.Context, why string) ([]Message, error) {
 }
 
 func resetMessage(why string) Message {
-	data, _ := strictjson.Encode(map[string]string{"message": why + " List the jobs again; new events follow."}) // strings cannot fail
+	data, _ := strictjson.Encode(map[string]string{"message": why + " List the jobs again; new events follow."}) // can't fail: it has only strings
 	return Message{Event: kindReset, Data: data}
 }
 
@@ -315,7 +316,7 @@ func (s *Stream) isOver() bool { return s.gone || s.job != nil && s.job.Status.F
 
 func (s *Stream) endMessage() Message {
 	s.ended = true
-	data, _ := strictjson.Encode(struct { // strings cannot fail
+	data, _ := strictjson.Encode(struct { // can't fail: it has only strings
 		ID     app.JobID  `json:"jobId"`
 		Name   string     `json:"jobName"`
 		Status app.Status `json:"status"`
@@ -331,7 +332,7 @@ func (s *Stream) readLog(ctx context.Context) ([]Message, error) {
 	}
 	out := make([]Message, 0, len(parts))
 	for _, p := range parts {
-		data, _ := strictjson.Encode(p) // valid UTF-8 cannot fail
+		data, _ := strictjson.Encode(p) // can't fail: the log text is valid UTF-8
 		s.log.place = p.end
 		out = append(out, s.stamp(Message{Event: kindLog, Data: data}))
 	}

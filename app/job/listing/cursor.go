@@ -31,7 +31,7 @@ func (k CursorKey) MakeCursor(position string, listing ...string) string {
 }
 
 // ReadCursor returns the position in a cursor. ErrListing means that the cursor is
-// well-formed.
+// well-formed but was not made for this listing.
 func (k CursorKey) ReadCursor(cursor string, listing ...string) (position string, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	end := len(b) - macSize

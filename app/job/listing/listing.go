@@ -138,7 +138,7 @@ func (s Selection) Filter(by app.Caller) (f app.JobFilter, faults []fault.Field)
 	return f, faults
 }
 
-// distinct returns statuses in their order and without duplicates.
+// distinct returns the statuses in lifecycle order, without duplicates.
 func distinct(asked []app.Status) (all []app.Status) {
 	for _, status := range app.Statuses {
 		if slices.Contains(asked, status) {
@@ -148,8 +148,8 @@ func distinct(asked []app.Status) (all []app.Status) {
 	return all
 }
 
-// scope returns the parts that a cursor is bound to. Filters added in later versions are
-// only included if they are used, so that older cursors stay valid.
+// scope returns the properties of a listing that its cursors are bound to. Filters added
+// in later versions are only included if they are used, so that older cursors stay valid.
 func (s Selection) scope(f app.JobFilter) []string {
 	statuses := make([]string, len(f.Statuses))
 	for i, status := range f.Statuses {
@@ -174,7 +174,7 @@ func laterScope(f app.JobFilter) string {
 var noLaterScope = laterScope(app.JobFilter{})
 
 // readCursor returns the position in the cursor of a listing, or "" without a cursor. The
-// error includes the known errors of the query and that of the cursor.
+// error includes the known errors of the query as well as any error of the cursor.
 func (l *Lists) readCursor(text string, known []fault.Field, scope []string) (app.Position, error) {
 	if text == "" {
 		return "", fault.List(known...)
@@ -189,8 +189,8 @@ func (l *Lists) readCursor(text string, known []fault.Field, scope []string) (ap
 	return app.Position(position), fault.List(known...)
 }
 
-// otherListing reports whether errors in a query might hide which listing was meant, so
-// that a cursor can't be matched to it.
+// otherListing reports whether errors in a query leave unclear which listing was meant,
+// so that the cursor can't be checked.
 func otherListing(faults []fault.Field) bool {
 	return slices.ContainsFunc(faults, func(f fault.Field) bool {
 		return len(f.Loc) < 2 || !slices.Contains([]any{"limit", "includeSubjobs", "statuses", "count"}, f.Loc[1])
@@ -269,7 +269,7 @@ const (
 	enoughSubjobs    = 6 << 20 // bytes after which no more rows are added
 )
 
-// subjobs are the rows included in the record of a batch.
+// subjobs holds the rows included in the record of a batch.
 type subjobs struct {
 	records   []app.Record
 	truncated bool

@@ -12,7 +12,7 @@ import (
 	"molrun/app/base/sortid"
 )
 
-// Limits on the jobs that ReadersOf and DependantsOf return and examine.
+// Limits on the number of jobs that ReadersOf and DependantsOf return and examine.
 const (
 	maxReaders    = 100
 	readersLooked = 2000
@@ -26,7 +26,7 @@ type Reader struct {
 }
 
 // ReadersOf returns the jobs that read an upload, in any status, newest first. more
-// reports whether there might be others.
+// reports whether there might be further ones.
 func (s *Lists) ReadersOf(ctx context.Context, by app.Caller, file string) (readers []Reader, more bool, err error) {
 	err = s.store.View(ctx, func(tx app.Tx) (err error) {
 		if err = within(tx, by, file); err == nil {
@@ -55,7 +55,7 @@ func (s *Lists) DependantsOf(ctx context.Context, by app.Caller, name string) (f
 		}
 		all, left, err := gather(tx, dependants(tx, ids), j.Private.Batch)
 		more = more || left
-		found = slices.DeleteFunc(all, func(r Reader) bool { return r.ID == j.ID }) // rows that depend on rows
+		found = slices.DeleteFunc(all, func(r Reader) bool { return r.ID == j.ID }) // rows of the batch that depend on one another
 		return err
 	})
 	return found, more, err
@@ -80,7 +80,7 @@ func dependants(tx app.Tx, ids []app.JobID) iter.Seq2[app.JobID, error] {
 }
 
 // gather reads the jobs with the given IDs, newest first. It groups rows under their
-// batch, unless that is the batch own.
+// batch, except the rows of the batch own.
 func gather(tx app.Tx, ids iter.Seq2[app.JobID, error], own app.JobID) (all []Reader, more bool, err error) {
 	found, seen := map[app.JobID]*Reader{}, map[app.JobID]bool{}
 	for id, err := range ids {
@@ -121,7 +121,8 @@ func within(tx app.Tx, by app.Caller, file string) error {
 	return err
 }
 
-// addReader adds a job. A row is counted under its batch, unless that is own.
+// addReader adds a job to found. It counts a row under its batch, unless that batch is
+// own.
 func addReader(tx app.Tx, found map[app.JobID]*Reader, id, own app.JobID) error {
 	j, err := tx.Job(id)
 	if err != nil {

@@ -136,8 +136,8 @@ func (t *Table) row(j *app.Job) (Row, error) {
 	return row, nil
 }
 
-// notNumber reports whether a value is a text such as NaN, which programs print in place
-// of a missing number.
+// notNumber reports whether a value is a string such as NaN, which programs print in
+// place of a missing number.
 func notNumber(v *strictjson.Value) bool {
 	if v.Kind != strictjson.String {
 		return false

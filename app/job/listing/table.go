@@ -20,8 +20,8 @@ const (
 	enoughAtOnce     = 1 << 20 // bytes after which a transaction reads no more rows
 )
 
-// SortByRow sorts a table in order of submission, SortByMetric followed by a name by that
-// metric.
+// SortByRow sorts a table in order of submission. SortByMetric, followed by the name of a
+// metric, sorts it by that metric.
 const (
 	SortByRow    = "row"
 	SortByMetric = "metric:"
@@ -32,7 +32,7 @@ type TableQuery struct {
 	Batch    string
 	Status   []app.Status // any of them; empty means all
 	Sort     string       // SortByRow, or SortByMetric and a name; "" means the algorithm's ranking
-	Order    string       // asc or desc; "" means best first, or lowest first if neither is better
+	Order    string       // asc or desc; "" means best first, or lowest first if neither end is better
 	Limit    int
 	StartKey string
 	Faults   []fault.Field // found during decoding
@@ -80,8 +80,8 @@ func (l *Lists) Table(ctx context.Context, by app.Caller, q TableQuery) (t *Tabl
 	return t, rows, l.cursor(end, scope), err
 }
 
-// WholeTable returns the table of a batch and all its rows, or as many of the first as
-// the query's limit. Rows are read in chunks, each in its state at that time. No
+// WholeTable returns the table of a batch and all its rows, or only the first ones up to
+// the query's limit. Rows are read in chunks, each as of the time it is read. No
 // transaction is open between chunks, so the caller can be slow.
 func (l *Lists) WholeTable(ctx context.Context, by app.Caller, q TableQuery) (*Table, iter.Seq2[[]Row, error], error) {
 	if err := fault.List(q.Faults...); err != nil {
@@ -126,7 +126,7 @@ func (l *Lists) openTable(ctx context.Context, by app.Caller, q TableQuery) (*Ta
 	if err != nil {
 		return nil, err
 	}
-	a := &algorithm.File{} // for rows of several types
+	a := &algorithm.File{} // used if the rows have several types
 	if batch.Type != "" {
 		if a, err = l.jobs.Algorithm(ctx, batch); err != nil {
 			return nil, err

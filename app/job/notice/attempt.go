@@ -7,8 +7,9 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Schedule is a retry schedule: after First, then after twice as long each time, up to
-// Longest, until GiveUpAfter.
+// Schedule defines the retries of a delivery: the first after First, each further one
+// after twice the previous wait, which is limited to Longest. GiveUpAfter is the time
+// after which a delivery is abandoned.
 type Schedule struct{ First, Longest, GiveUpAfter time.Duration }
 
 // DefaultSchedule returns a schedule that gives receivers a day to recover.
@@ -25,9 +26,10 @@ func (s Schedule) Pause(n int) time.Duration {
 	return min(pause, s.Longest)
 }
 
-// Attempt is the result of one attempt. Without an error, it was delivered.
+// Attempt is the result of one attempt to deliver a message. The message was delivered if
+// Error is "".
 type Attempt struct {
-	Status     int           // of the response; 0 without one: the receiver failed, whatever the message
+	Status     int           // of the response; 0 if there was none, which is not specific to the message
 	Error      string        // a sentence
 	RetryAfter time.Duration // requested by the receiver
 	Final      bool          // permanently rejected by the receiver

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// notPublic is the blocks from IANA's special-purpose registries, which are reachable
+// notPublic lists the blocks of IANA's special-purpose registries, which are reachable
 // only within some networks or lead back into one.
 var notPublic = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
@@ -22,7 +22,7 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
-// Allows reports whether the service is allowed to connect to an address. own is the
+// Allows reports whether the service is allowed to connect to an address. own lists the
 // machine's own addresses, which are blocked like its loopback address.
 func (p Policy) Allows(a netip.Addr, own []netip.Addr) bool {
 	a = a.WithZone("").Unmap() // unwraps an IPv4 address mapped to IPv6

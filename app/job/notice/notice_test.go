@@ -119,7 +119,8 @@ func TestTargetsThatCannotBeUsedAreFaults(t *testing.T) {
 	}
 }
 
-// The signature is computed independently from the text of the specification.
+// The expected signature is computed here as the specification describes, without the
+// package's own code.
 func TestMessagesAreSignedByTheSpecification(t *testing.T) {
 	first, second := notice.NewSecret(), notice.NewSecret()
 	if !strings.HasPrefix(first, "whsec_") || first == second {

@@ -33,8 +33,8 @@ type Policy struct {
 	Domains []string // lower-case domains that any user can send to; users can always send to their own address
 }
 
-// Faults returns what is wrong with the targets that a user names, each located within
-// body.notify.
+// Faults returns the validation errors of the targets that a user names. Their locations
+// are within body.notify.
 func (p Policy) Faults(email string, targets []string) (faults []fault.Field) {
 	add := func(msg string, at ...any) {
 		if msg != "" {
@@ -103,7 +103,7 @@ func (p Policy) CheckURL(text string) string {
 	return ""
 }
 
-// forbidden does not reveal what is at an address.
+// forbidden must not reveal what is at an address.
 const forbidden = "this address is not public, and the service does not connect to it; its operator can allow it (notify.allow)"
 
 // plain reports whether text is ASCII without spaces and control characters.
@@ -111,7 +111,7 @@ func plain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// usualPort reports whether a port is one where HTTP is usual, so that users can't reach
+// usualPort reports whether HTTP commonly uses a port. Users must not be able to reach
 // other services, such as mail.
 func usualPort(text string) bool {
 	n, err := strconv.Atoi(text)

@@ -37,7 +37,7 @@ type Due struct {
 	ID    string
 }
 
-// Visit tells a walk how to continue.
+// Visit says how a walk continues.
 type Visit int
 
 // The ways to continue.

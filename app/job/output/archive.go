@@ -86,8 +86,8 @@ func (c *archiveContents) addJob(j *app.Job, folder string, form app.ArchiveForm
 	return nil
 }
 
-// findInput finds the data of an input: where the job read it, or otherwise any upload of
-// the organization with the same content.
+// findInput finds the data of an input: the file that the job read, or otherwise any
+// upload of the organization with the same content.
 func (c *archiveContents) findInput(organization string, input app.Input, ref app.Reference) (f app.InputFile, err error) {
 	var u *app.Upload
 	if ref.Job != "" {

@@ -112,7 +112,7 @@ func TestInputsComeFromWhereTheyAre(t *testing.T) {
 		}
 	}
 
-	// Any member's upload of the same content replaces them.
+	// An upload of the same content by any member replaces a deleted source.
 	s.Upload(bob, "again.txt", "text")
 	s.Upload(bob, "again.txt", "of a job")
 	for name, job := range map[string]app.JobID{"ofUpload": ofUpload, "ofDigest": ofDigest, "ofJob": ofJob} {

@@ -79,7 +79,7 @@ func (l *liveOutput) openFile(name string, flags int) (*os.File, error) {
 		}
 		fd, err := openAt(at, n, more)
 		if i > 0 {
-			unix.Close(at) // only read from
+			unix.Close(at) // was only read
 		}
 		if err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func isOwn(info *unix.Stat_t) bool {
 }
 
 // visitFiles calls visit with the path and size of every file, sorted by directory. It
-// reports whether it has visited all.
+// reports whether it has visited all files.
 func (l *liveOutput) visitFiles(visit func(name string, size int64)) (all bool, err error) {
 	w := liveWalk{l, visit, maxEntries}
 	if err := w.dir("", 0); err != nil {
@@ -186,8 +186,8 @@ func (w *liveWalk) dir(dir string, depth int) error {
 	return nil
 }
 
-// names lists a directory in chunks, so that one with millions of names is not read
-// completely.
+// names lists a directory in chunks, so that a directory with millions of names is not
+// read completely.
 func (w *liveWalk) names(f *os.File) (names []string, err error) {
 	for w.left > 0 {
 		piece, err := f.Readdirnames(min(w.left, 1024))

@@ -13,7 +13,7 @@ import (
 // COMPLETED.
 type MissingRows struct {
 	Count   int
-	Rows    []string // first names: at most maxNamedFiles, FAILED ones first
+	Rows    []string // names of at most maxNamedFiles rows, FAILED ones first
 	Message string   // for users
 }
 
@@ -47,7 +47,7 @@ func (m *MissingRows) addRows(tx app.Tx, batch *app.Job, status app.Status) erro
 	return nil
 }
 
-// names lists the names of the first rows and the number of the others.
+// names lists the names in m.Rows and says how many more rows are missing.
 func (m *MissingRows) names() string {
 	text := strings.Join(m.Rows, ", ")
 	if more := m.Count - len(m.Rows); more > 0 {

@@ -12,7 +12,7 @@ import (
 const (
 	maxRead    = 1 << 30 // bytes of a file
 	readWait   = 30 * time.Second
-	maxWaiting = 16 // of one holder
+	maxWaiting = 16 // requests of one holder
 )
 
 // newReaders limits how many whole files are read at once: atOnce in total, and one per

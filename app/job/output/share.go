@@ -23,7 +23,7 @@ import (
 const (
 	DefaultShareTTL = 7 * 24 * time.Hour
 	MaxShareTTL     = 366 * 24 * time.Hour
-	MaxSharedFiles  = 100  // named by one share
+	MaxSharedFiles  = 100  // files named by one share
 	maxShares       = 1000 // of an organization at a time
 )
 
@@ -132,8 +132,8 @@ func (s *Shares) admit(tx app.Tx, organization string, now time.Time) error {
 	return nil
 }
 
-// ListShares returns the caller's shares, or with all those of all members, that have not
-// ended, oldest first.
+// ListShares returns the shares that have not ended, oldest first: the caller's own or,
+// if all is set, those of all members of the organization.
 func (s *Shares) ListShares(ctx context.Context, by app.Caller, all bool) (shares []*app.Share, err error) {
 	now := s.now()
 	err = s.store.View(ctx, func(tx app.Tx) error {
@@ -231,7 +231,7 @@ func openedShare(tx app.Tx, token string, now time.Time) (*app.Share, *app.Job, 
 	}
 	one, err := tx.Share(id)
 	if errors.Is(err, fault.NotFound) {
-		one, err = &app.Share{}, nil // compared as well, to take the same time
+		one, err = &app.Share{}, nil // also compared, so that the response takes the same time
 	}
 	if err != nil {
 		return nil, nil, err
@@ -289,7 +289,7 @@ func (s *Shares) recordUse(ctx context.Context, used *app.Share, now time.Time) 
 		return tx.PutShare(one)
 	})
 	if errors.Is(err, fault.StorageFull) {
-		return nil // reading is still possible
+		return nil // the result can still be read
 	}
 	return shareError(err)
 }

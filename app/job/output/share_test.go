@@ -44,7 +44,7 @@ func (s *shareSite) on(store app.Store) *output.Shares {
 	return output.NewShares(store, jobs, output.NewResults(store, s.Blobs, jobs, s.Now), s.Now)
 }
 
-// made creates a share and returns its token.
+// made creates a share and returns it with the token of its link.
 func (s *shareSite) made(r output.ShareRequest) (*app.Share, string) {
 	s.t.Helper()
 	made, url, err := s.Create(s.t.Context(), s.by, r)
@@ -127,8 +127,8 @@ func (m updateMeanwhile) Update(ctx context.Context, fn func(app.Tx) error) erro
 	return m.Store.Update(ctx, fn)
 }
 
-// A share or its key can end before the update, and then nothing is returned. On a full
-// disk, shares can still be read.
+// If a share or its key ends just before the update, nothing is returned. When the disk
+// is full, shares can still be read.
 func TestSharesEndMeanwhile(t *testing.T) {
 	s := newShareSite(t)
 	made, token := s.made(output.ShareRequest{Name: "a"})

@@ -23,7 +23,7 @@ const maxColumns = 20
 // Column is a column of a series or table.
 type Column struct {
 	Name, Title, Unit string
-	Numeric           bool // it contains numbers, judging by its beginning
+	Numeric           bool // contains numbers, as far as the first rows show
 }
 
 // ViewRequest is a request for a view of a table file. File "" means the first file of
@@ -37,7 +37,7 @@ type SeriesRequest struct {
 	Points  int
 }
 
-// Series is columns of numbers. The first column is the axis.
+// Series holds columns of numbers. The first column is the axis.
 type Series struct {
 	File       string
 	Rows       int64 // in the file
@@ -123,7 +123,7 @@ func (o *Outputs) Table(ctx context.Context, by app.Caller, r TableRequest) (*Ta
 		out.Columns[i] = Column{name, t.view.Titles[name], t.view.Units[name], numeric[i]}
 	}
 	if page.Next != nil {
-		mark, _ := json.Marshal(page.Next) // finite numbers and valid text cannot fail
+		mark, _ := json.Marshal(page.Next) // can't fail: its numbers are finite and its text is valid
 		out.StartKey = o.cursors.MakeCursor(string(mark), scope...)
 	}
 	return out, nil

@@ -26,14 +26,14 @@ type ViewFile struct {
 	Topology string // of a trajectory: path of its topology file
 }
 
-// Views are the views of a job.
+// Views holds the views of a job.
 type Views struct {
 	Views      []View
 	Incomplete bool // the job is running
 }
 
-// Views returns the views of a job, in the order of its algorithm file. A view can have
-// no files: not yet, or no longer.
+// Views returns the views of a job, in the order of its algorithm file. A view can be
+// without files because they do not exist yet or have been removed.
 func (o *Outputs) Views(ctx context.Context, by app.Caller, name string) (*Views, error) {
 	j, views, err := o.viewsOf(ctx, by, name)
 	if err != nil {

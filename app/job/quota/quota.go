@@ -78,7 +78,8 @@ func (of Of) Beyond(organization, user string, needs placement.Resources) string
 	return ""
 }
 
-// exceeded returns the need that exceeds the quota, and the limit.
+// exceeded returns the first need that exceeds the quota, and the limit, or "" if none
+// does.
 func (q Quota) exceeded(needs placement.Resources) (what, limit string) {
 	switch {
 	case q.CPUs > 0 && needs.CPUs > q.CPUs:
@@ -92,7 +93,7 @@ func (q Quota) exceeded(needs placement.Resources) (what, limit string) {
 // unbounded is more than any job needs.
 const unbounded = math.MaxInt32
 
-// Left returns the remaining resources of a holder that uses some.
+// Left returns the resources that remain to a holder whose jobs use used.
 func (q Quota) Left(used placement.Resources) placement.Resources {
 	left := placement.Resources{CPUs: unbounded, MemoryBytes: math.MaxInt64 / 2, GPUs: unbounded}
 	if q.CPUs > 0 {
@@ -107,8 +108,9 @@ func (q Quota) Left(used placement.Resources) placement.Resources {
 // Binds reports whether the quota limits the CPUs or GPUs in use.
 func (q Quota) Binds() bool { return q.CPUs > 0 || q.GPUs > 0 }
 
-// Waits returns why a job with these needs waits because of the quota of its holder,
-// whose running jobs use used. kept is the resources reserved for another job.
+// Waits returns why a job with these needs waits because of the quota of its holder. used
+// is the resources that the holder's running jobs use, and kept those reserved for
+// another job.
 func (q Quota) Waits(h Holder, needs, used, kept placement.Resources) string {
 	if what, limit := q.exceeded(needs); what != "" {
 		return fmt.Sprintf("waiting: the job needs %s, but the limit of %s is %s at a time; ask an administrator", what, h, limit)

@@ -28,7 +28,7 @@ func (a *SpentAttempts) Add(runSeconds, cpuSeconds float64, at unit.Time) {
 // millis converts seconds, already rounded to milliseconds, to milliseconds.
 func millis(seconds float64) int64 { return int64(math.Round(seconds * 1000)) }
 
-// Spent is total usage of jobs and uploads.
+// Spent is the total usage of jobs and uploads.
 type Spent struct {
 	Completed, Failed int64 // ended jobs; a retried job can count again
 	Attempts          int64 // that ran and ended

@@ -35,7 +35,7 @@ type UsageRow struct {
 	UploadBytes int64 `json:"uploadBytes"`
 	QuotaBytes  int64 `json:"quotaBytes,omitempty"` // of an organization that has one
 
-	class int // by age, newest first
+	class int // index of the age class, newest first
 }
 
 // Bytes returns the total size of results and uploads.

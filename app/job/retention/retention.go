@@ -14,8 +14,8 @@ import (
 	"molrun/app/job/quota"
 )
 
-// Rules define when finished jobs and uploads are deleted; 0 means never. They do not
-// apply to pinned jobs.
+// Rules defines when finished jobs and uploads are deleted; 0 means never. Pinned jobs
+// are exempt.
 type Rules struct {
 	Completed time.Duration // how long completed jobs are kept
 	Failed    time.Duration // how long failed jobs are kept
@@ -32,9 +32,9 @@ const (
 	// retainPage is how many jobs one transaction reads.
 	retainPage = 200
 	// clockLeap is the largest trusted difference between the clock and the last run.
-	// After a larger one, nothing is deleted for clockDoubt. Then the rules follow a
-	// clock that jumped ahead by clockLeap per run: a clock that is years ahead costs one
-	// day of retention per hour until it is corrected.
+	// After a larger one, nothing is deleted for clockDoubt. If the clock has jumped
+	// ahead, the rules then follow it by clockLeap per run, so a clock that is years
+	// ahead costs one day of retention per hour until it is corrected.
 	clockLeap  = 24 * time.Hour
 	clockDoubt = time.Hour
 )
@@ -68,15 +68,15 @@ func New(store app.Store, blobs app.Blobs, jobs *app.Jobs, o Options) *Keeper {
 // Retained is the result of a retention pass.
 type Retained struct {
 	Doubt   bool          // the clock jumped, and nothing was deleted
-	Behind  time.Duration // the clock jumped ahead: how far the rules still lag behind it
+	Behind  time.Duration // how far the rules still lag behind a clock that jumped ahead
 	Deleted int
 }
 
 // DeleteExpired deletes everything that the rules of each organization no longer keep and
 // the data of stalled resumable uploads, and reports each deletion to gone. It must be
-// called at startup and every hour, never concurrently. If the clock is more than a day
-// from the last run, it deletes nothing for an hour and then follows the clock by a day
-// per run, leaving time to correct a wrong clock.
+// called at startup and every hour, never concurrently. If the clock differs from the
+// last run by more than a day, it deletes nothing for an hour and then follows the clock
+// by a day per run, leaving time to correct a wrong clock.
 func (k *Keeper) DeleteExpired(ctx context.Context, gone func(app.Expired)) (r Retained, err error) {
 	now, behind, trusted, err := k.clock(ctx)
 	if err != nil || !trusted {
@@ -224,7 +224,7 @@ func (p *pass) walk(ctx context.Context, statuses []app.Status, due due) error {
 			}
 			after = e
 			gone, err := p.consider(ctx, e, due.worth)
-			all = errors.Join(all, err) // continue with the others
+			all = errors.Join(all, err) // continue with the other jobs
 			if gone != nil {
 				p.gone(gone)
 				due.deleted(gone)

@@ -1,5 +1,5 @@
-// Package status reports the state of the service to admins: what runs and waits where,
-// and the usage of machine and disk.
+// Package status reports the state of the service to admins: which jobs run and wait on
+// each executor, and the usage of the machine and the disk.
 package status
 
 import (
@@ -29,7 +29,7 @@ type Reports struct {
 	began     time.Time
 }
 
-// New returns the reports of a service that started at this time.
+// New returns the reports of a service that was started at began.
 func New(store app.Store, blobs app.Blobs, runs *app.Runs, executors []Executor, began time.Time) *Reports {
 	return &Reports{store, blobs, runs, executors, began}
 }

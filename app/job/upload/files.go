@@ -32,12 +32,12 @@ type Files struct {
 // Options configures Files.
 type Options struct {
 	Now     func() time.Time // wall clock; used only for times shown and stored
-	LinkTTL time.Duration    // of links for uploading a file and downloading it again
+	LinkTTL time.Duration    // validity of the links for uploading a file and downloading it again
 
 	Quota quota.Of // storage limits of users and organizations
 }
 
-// New returns the uploads of a store, whose data is in blobs.
+// New returns the uploads whose records are in store and whose data is in blobs.
 func New(store app.Store, blobs app.Blobs, o Options) *Files {
 	return &Files{store: store, blobs: blobs, options: o, ids: sortid.NewSource(store.HighWaterMark()), arrivals: newArrivals()}
 }
@@ -125,8 +125,9 @@ func (s *Files) grant(by app.Caller, u *app.Upload, now time.Time, base string) 
 	return grant
 }
 
-// knownUpload returns a completed upload of the same owner with this content: the newest
-// one with the same folder and name, otherwise the newest, or nil if there is none.
+// knownUpload returns a completed upload by the same owner with this content: the newest
+// one with the same folder and name, or otherwise the newest one. It returns nil if there
+// is none.
 func (s *Files) knownUpload(ctx context.Context, u *app.Upload, sha256 string) (known *app.Upload, err error) {
 	if sha256 == "" {
 		return nil, nil
@@ -188,8 +189,8 @@ func (s *Files) Upload(ctx context.Context, id app.UploadID) (u *app.Upload, err
 	return u, err
 }
 
-// BeginUpload must be called before the body of a PUT is read. It returns a new
-// generation and reserves quota for length bytes, -1 if unknown. The caller releases the
+// BeginUpload returns a new generation for a PUT and reserves quota for length bytes, -1
+// if unknown. It must be called before the body is read. The caller releases the
 // reservation when the PUT has ended. FinishUpload decides whether the data fits.
 func (s *Files) BeginUpload(ctx context.Context, id app.UploadID, length int64) (generation int, quota *Reservation, err error) {
 	return s.beginGeneration(ctx, id, length, Reservation{files: s})
@@ -225,7 +226,7 @@ func uploadCompleted(u *app.Upload) error {
 type arrivals struct {
 	mu     sync.Mutex
 	coming map[quota.Holder]int64
-	// replacing is the PUT to which the stored bytes of an upload are credited. Other
+	// replacing maps each upload to the PUT that is credited with its stored bytes. Other
 	// PUTs to the same link count in full, since otherwise each of them could use the
 	// space again.
 	replacing map[app.UploadID]*Reservation
@@ -247,7 +248,7 @@ func (a *arrivals) addBytes(u *app.Upload, bytes int64) {
 type Reservation struct {
 	files    *Files
 	upload   *app.Upload
-	part     bool  // of a resumable upload
+	part     bool  // whether it is for a part of a resumable upload
 	size     int64 // total bytes reserved or recorded
 	recorded int64 // part of size already counted by the record
 }
@@ -394,8 +395,8 @@ func andComing(bytes int64) string {
 	return ", " + unit.Bytes(bytes).String() + " being uploaded"
 }
 
-// Complete confirms the received data, which then never changes. It is idempotent. If
-// size is given, it must match.
+// Complete confirms the received data, which never changes after that. It is idempotent.
+// If size is given, it must match.
 func (s *Files) Complete(ctx context.Context, by app.Caller, id string, size *int64) (u *app.Upload, err error) {
 	var partial *app.Partial
 	err = s.store.Update(ctx, func(tx app.Tx) (err error) {

@@ -22,7 +22,7 @@ func (s *Files) BeginPartial(ctx context.Context, id app.UploadID, p *app.Partia
 }
 
 // SavePartial records how much of a resumable upload is durable. It returns an error if
-// that upload has been abandoned, replaced or has expired.
+// that upload has been abandoned or replaced, or has expired.
 func (s *Files) SavePartial(ctx context.Context, id app.UploadID, p *app.Partial) error {
 	return s.putPartial(ctx, id, p, func(u *app.Upload) bool {
 		return u.Partial != nil && u.Partial.Generation == p.Generation

@@ -155,7 +155,7 @@ func (b By) rowOf(s quota.SpentShare, operator bool) (w who) {
 	return w
 }
 
-// sums are the counters of each row.
+// sums holds the counters of each row.
 type sums map[who]*quota.Spent
 
 func (s sums) addSpent(w who, c quota.Spent) {

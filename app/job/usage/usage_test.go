@@ -69,7 +69,7 @@ func (j job) retry() {
 	must.OK(j.t, must.Error2(j.Jobs.Retry(j.t.Context(), ann, "a")))
 }
 
-// ran is the end of a one-minute attempt that used 90 seconds of CPU time.
+// ran returns the ending of a one-minute attempt that used 90 seconds of CPU time.
 func ran(cause protocol.Cause) app.Ending {
 	e := app.Ending{Outcome: &app.Outcome{Cause: cause, CPUSeconds: 90}}
 	switch cause {
@@ -81,7 +81,7 @@ func ran(cause protocol.Cause) app.Ending {
 	return e
 }
 
-// used is the usage of a number of attempts that ran.
+// used returns the usage of a number of attempts that ran.
 func used(attempts, completed, failed int64) usage.Row {
 	n := float64(attempts)
 	return usage.Row{
@@ -135,7 +135,7 @@ func TestEachEndOfAJobCountsOnce(t *testing.T) {
 	}
 }
 
-// TestRowsThatEndAtOnceAllCount has changes that share a commit.
+// TestRowsThatEndAtOnceAllCount makes changes that share a commit.
 func TestRowsThatEndAtOnceAllCount(t *testing.T) {
 	s := newSite(t)
 	_, rows := s.SubmitBatch(ann, "b", slices.Repeat([]string{`{}`}, 50)...) // of type echo, which needs one CPU

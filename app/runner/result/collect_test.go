@@ -306,7 +306,8 @@ func TestCollectContinuesAfterAnInterruption(t *testing.T) {
 	}
 }
 
-// Otherwise a manifest could outlive a crash that loses the name of a listed file.
+// A manifest written any earlier could survive a crash that loses the name of a file in
+// it.
 func TestManifestIsWrittenOnlyOnceAllNamesAreDurable(t *testing.T) {
 	s := newSite(t, 1)
 	must.OK(t, os.MkdirAll(filepath.Join(s.dir, resultDir), 0o700))

@@ -150,7 +150,7 @@ func (i *inspection) entry(dir string, e fs.DirEntry, names map[string]bool, dep
 		return nil
 	}
 	if i.addLinked(path, info) {
-		return nil // not touched until its owner is known
+		return nil // left as it is until its owner is known
 	}
 	return i.accept(path, info)
 }
@@ -216,7 +216,7 @@ func safeName(name string) string {
 	if safe == name || len(safe) <= maxName-8 {
 		return safe
 	}
-	cut := maxName - 8 // leaveOut space for ~N
+	cut := maxName - 8 // leaves space for ~N
 	for !utf8.RuneStart(safe[cut]) {
 		cut--
 	}
@@ -228,7 +228,7 @@ type inode struct{ device, number uint64 }
 
 // linked is a file of the result that has several names.
 type linked struct {
-	links, found uint64 // number of existing names, and of those seen
+	links, found uint64 // number of names that the file has, and of those found so far
 	info         fs.FileInfo
 	paths        []string // in the result
 }

@@ -64,7 +64,7 @@ func TestInvalidResults(t *testing.T) {
 			}
 		}, "more than 100 files"},
 		{"holes", func(s *site) {
-			for i := range 3 { // each could be kept alone
+			for i := range 3 { // each alone stays below the limit
 				s.write(fmt.Sprint(i), "begin")
 				must.OK(s.t, os.Truncate(s.out(fmt.Sprint(i)), maxHoles/2))
 			}

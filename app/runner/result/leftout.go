@@ -56,8 +56,8 @@ func kindOf(mode fs.FileMode) string {
 	return "a device"
 }
 
-// keepLeftOut records what is left out, unless an interrupted collection already has:
-// what that had found may have been removed.
+// keepLeftOut records what is left out, unless an interrupted collection already has,
+// which may also have removed the entries that it found.
 func (c *Collection) keepLeftOut(found map[string]string) error {
 	if err := c.readLeftOut(); err != nil || c.left.Count > 0 || len(found) == 0 {
 		return err

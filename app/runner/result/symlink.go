@@ -42,7 +42,7 @@ func outputPaths(attemptDir string) []string {
 type symlinks struct {
 	*inspection
 	job      *os.Root
-	outPaths []string        // the program's paths of the result
+	outPaths []string        // paths of the result as the program saw them
 	known    map[string]bool // files of the result
 }
 
@@ -117,9 +117,9 @@ func (s *symlinks) copyTarget(link, to string) (why string, err error) {
 
 var errLarge = errors.New(linkLarge)
 
-// copy creates hard links to a file of the result, or to the files of a folder, whose
-// final location is path, and returns the paths of these files. within lists the folders
-// that contain it.
+// copy creates hard links, at to, to a file of the result or to the files of a folder.
+// They will be moved to path; copy returns their paths there. within lists the folders
+// that contain from.
 func (s *symlinks) copy(from, path, to string, within []string) (files []string, err error) {
 	if s.entries++; s.entries > s.limit || len(path) > maxPath || len(within) > maxDepth {
 		return nil, errLarge

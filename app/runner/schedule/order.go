@@ -17,15 +17,15 @@ type Line struct {
 	Count    int
 }
 
-// Order is the order in which waiting jobs start if every job fits when it is next, and
-// until another job arrives or ends. It is computed from the number of jobs in each line,
-// not from the jobs.
+// Order is the order in which waiting jobs start, provided that every job fits when it is
+// next. It is valid until another job arrives or ends. It is computed from the number of
+// jobs in each line, not from the jobs.
 type Order struct {
 	lines    []position
 	reserved Spot
 }
 
-// Spot is a job's place in the queue: the N-th job of a line, counted from 0.
+// Spot is a job's position in the queue: the N-th job of a line, counted from 0.
 type Spot struct{ Line, N int }
 
 // NoSpot stands for no job.
@@ -33,10 +33,10 @@ var NoSpot = Spot{-1, -1}
 
 // position holds what determines the positions of a line's jobs.
 type position struct {
-	before  int // jobs of higher priority, plus the one with the reservation if in this priority
+	before  int // number of jobs of higher priority, plus the job with the reservation if it has this priority
 	peers   []*position
-	running int    // its user's jobs when its priority begins
-	started uint64 // when its user last started a job before that
+	running int    // number of jobs that its user runs once those jobs have started
+	started uint64 // when its user last started a job by then
 	head    app.JobID
 	count   int
 	rank    int // its rank among peers whose users run equally many jobs

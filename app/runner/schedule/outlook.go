@@ -15,7 +15,7 @@ type QueueState struct {
 	At      time.Time
 	Claimed map[app.JobID]bool // jobs already being started, which may still be in the queue
 	Running map[app.JobID]Lease
-	Rest    eta.Reason // why the jobs wait that the round did not scan
+	Rest    eta.Reason // wait reason of the jobs that the round did not scan
 	Blocked bool       // no job can start
 }
 
@@ -34,8 +34,8 @@ type QueueForecast struct {
 
 var _ app.QueueForecast = (*QueueForecast)(nil)
 
-// NewQueueForecast returns the forecast of a queue, which it takes over. It forecasts the
-// jobs listed in the lines, and only counts the others.
+// NewQueueForecast returns the forecast of a queue, and takes ownership of that queue. It
+// forecasts the jobs listed in the lines, and only counts the others.
 func NewQueueForecast(s QueueState, queue []app.QueueLine, past RunHistory) *QueueForecast {
 	o := &QueueForecast{state: s, past: past, queue: queue, reserved: NoSpot}
 	s.dropClaimed(queue)

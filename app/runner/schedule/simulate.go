@@ -213,7 +213,7 @@ func (b *etaBasis) add(class, by string) {
 	b.class, b.by = class, by
 }
 
-// text names past runs only if all of them are of the job's own class. Others might
+// text mentions past runs only if all of them are of the job's own class. Others might
 // belong to another organization.
 func (b etaBasis) text(own string) string {
 	switch {

@@ -13,7 +13,7 @@ type slots struct {
 	capacity app.Capacity
 	bounded  bool // false if the executor has its own queue: anything fits
 	used     placement.Resources
-	leased   map[string]int // number of jobs by GPU; above 1 only as found after a restart
+	leased   map[string]int // number of jobs by GPU; more than 1 is possible only after a restart
 	freeGPUs int            // assignable GPUs that no job holds
 	pinned   map[int]int    // number of jobs by CPU, as for leased
 }

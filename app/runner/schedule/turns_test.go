@@ -159,7 +159,7 @@ func TestUnboundedExecutorAcceptsAnyJob(t *testing.T) {
 func TestDeviceTakenTwiceIsFreeAfterBothEnd(t *testing.T) {
 	s := newSlots(app.Capacity{CPUs: 4, GPUs: []string{"0", "1"}}, true)
 	needs := placement.Resources{CPUs: 1, GPUs: 1}
-	s.take(needs, placement.Devices{GPUs: []string{"0"}}) // ended, but not finished
+	s.take(needs, placement.Devices{GPUs: []string{"0"}}) // its task has ended, but its attempt is not finished
 	s.take(needs, placement.Devices{GPUs: []string{"0"}}) // running
 	s.release(needs, placement.Devices{GPUs: []string{"0"}})
 	if got := s.lease(needs); !slices.Equal(got.GPUs, []string{"1"}) {

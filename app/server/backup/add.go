@@ -53,7 +53,7 @@ func (t *taking) link(ctx context.Context, f blobs.File) (bool, error) {
 		return false, err
 	}
 	if err := errors.Join(removeIfExists(file), os.Link(old, file)); err != nil {
-		return false, nil // for example no hard links on this file system: copy
+		return false, nil // for example, the file system does not support hard links; copy instead
 	}
 	if err := t.compare(ctx, f, sum, file, info); err != nil {
 		return false, err

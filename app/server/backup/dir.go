@@ -24,7 +24,7 @@ const (
 	partialDir = "partial"
 )
 
-// format is the version of this layout.
+// format is the version of the layout of backup directories.
 const format = 1
 
 // Dir is a directory of backups of one database.

@@ -23,7 +23,7 @@ type directory struct {
 	*fixture.Site
 	t       *testing.T
 	backups Dir
-	uploads []string // paths in it, of three files of 10 bytes
+	uploads []string // paths of three 10-byte files in the data directory
 	job     string   // a completed job with the result out.txt
 }
 
@@ -107,7 +107,7 @@ func wantSaid(t *testing.T, what string, got []string, says ...string) {
 	}
 }
 
-// missing reports whether there is no such file.
+// missing reports whether a file does not exist.
 func missing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, os.ErrNotExist)

@@ -40,7 +40,7 @@ func (t *taking) compare(ctx context.Context, f blobs.File, sum, copied string, 
 	case found != sum:
 		t.damagef("%s %s", f, snapshot.Mismatch(f, found, live.Size()))
 	case !sameTime:
-		return os.Chtimes(copied, live.ModTime(), live.ModTime()) // saves the next backup from reading it
+		return os.Chtimes(copied, live.ModTime(), live.ModTime()) // so that the next backup need not read it
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"molrun/app/server/config"
 )
 
-// goingPrefix is the prefix of a backup that is being removed. The result is not a valid
-// name, so it cannot be mistaken for a complete backup.
+// goingPrefix is prepended to the name of a backup that is being removed. The result is
+// not a valid name, so it cannot be mistaken for a complete backup.
 const goingPrefix = "going-"
 
 // Prune removes the backups that a rule does not keep, and returns their names. It always
@@ -51,8 +51,8 @@ func (d Dir) Prune(keep config.Keep) (removed []string, err error) {
 	return removed, errors.Join(durable.SyncFolder(string(d)), d.removeLeftovers())
 }
 
-// chosen reports which backups to keep; a nil record is of a backup about which nothing
-// is known.
+// chosen reports which backups to keep. A record is nil if nothing is known about its
+// backup.
 func chosen(keep config.Keep, records []*Record) []bool {
 	stays := make([]bool, len(records))
 	newest := len(records) - 1

@@ -99,7 +99,7 @@ func TestAWrongClockCostsNoOtherBackup(t *testing.T) {
 	}
 }
 
-// A backup with problems does not prune earlier ones.
+// A backup with problems does not cause earlier ones to be removed.
 func TestOnlyAGoodBackupRemovesOthers(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)

@@ -21,9 +21,9 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// A data directory is restored into its subdirectory restoring. Once that is complete and
-// checked, a file records this, and its parts are moved up, the database last. Until then
-// the service refuses to start, because of the marker of the missing database.
+// A data directory is restored into its subdirectory restoring. Once everything is there
+// and checked, a file records this, and the restored files are moved up, the database
+// last. Until then, the marker of the missing database keeps the service from starting.
 const (
 	restoringDir = "restoring"
 	restoredFile = "complete"
@@ -32,8 +32,8 @@ const (
 // Restore specifies what to restore.
 type Restore struct {
 	Dir         Dir
-	Config      config.Config // of the new data directory
-	Name        string        // of the backup; "" means the newest
+	Config      config.Config // configuration of the new data directory
+	Name        string        // name of the backup; "" means the newest
 	SkipDamaged bool          // omit damaged files
 
 	FinishLost FinishLost
@@ -237,7 +237,7 @@ func linkOne(ctx context.Context, digests *digest.Digester, to, from, want strin
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return 0, err
 	}
-	if os.Link(from, to) != nil { // for example no hard links on this file system
+	if os.Link(from, to) != nil { // for example, the file system does not support hard links
 		return copyOne(ctx, digests, to, from, want)
 	}
 	return size, nil
@@ -262,8 +262,8 @@ func checkAll(ctx context.Context, config config.Config, record *Record, r *Rest
 	return nil
 }
 
-// moveUp moves the parts to their final paths, the database last. It can be repeated
-// after an interruption.
+// moveUp moves the restored files to their final paths, the database last. It can be
+// repeated after an interruption.
 func moveUp(data string) error {
 	aside := filepath.Join(data, restoringDir)
 	entries, err := os.ReadDir(aside)

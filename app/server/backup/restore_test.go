@@ -181,7 +181,7 @@ func TestRestoreReportsProblemsThatTheBackupHas(t *testing.T) {
 	must.OK(t, err)
 	wantSaid(t, "problems", r.Problems, "is missing")
 
-	// A problem that the backup does not have is blamed on the restore.
+	// A problem that the backup does not have is attributed to the restore.
 	loses := Restore{FinishLost: func(_ context.Context, c config.Config) (int, int, error) {
 		return 0, 0, os.Remove(filepath.Join(c.Data, d.uploads[1]))
 	}}
@@ -194,7 +194,7 @@ func TestRestoreReportsProblemsThatTheBackupHas(t *testing.T) {
 }
 
 // An interrupted restore leaves a directory on which no service starts. The next restore
-// starts over, or, if everything was already checked, continues from there.
+// starts over, or continues from there if everything had already been checked.
 func TestInterruptedRestoreCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -215,7 +215,7 @@ func TestInterruptedRestoreCanBeRepeated(t *testing.T) {
 		t.Error("something is left of the interrupted restore")
 	}
 
-	// Simulates a power failure while the parts were moved up.
+	// Simulate a power failure while the restored files are being moved up.
 	aside := filepath.Join(data, restoringDir)
 	must.OK(t, os.Mkdir(aside, 0o700))
 	for _, name := range []string{"jobs.db", "uploads"} {

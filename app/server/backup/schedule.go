@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	lookEvery        = time.Minute      // interval of checking the time
-	retryFailedAfter = time.Hour        // after a failure
-	endWithin        = 10 * time.Second // from TERM to KILL, when the service stops
+	lookEvery        = time.Minute      // how often to check whether a backup is due
+	retryFailedAfter = time.Hour        // how long to wait after a failure
+	endWithin        = 10 * time.Second // time from SIGTERM to SIGKILL when the service stops
 	lowestPriority   = 19               // niceness of the processes
 )
 
@@ -43,7 +43,7 @@ type Schedule struct {
 
 // ScheduleState is the state of the backups.
 type ScheduleState struct {
-	Available bool          // the directory is available; an unmounted disk is not
+	Available bool          // false if, for example, the disk is not mounted
 	Every     time.Duration // backup interval
 	Taken     time.Time     // time of the newest backup; zero if there is none
 	Bytes     int64         // size of the newest backup
@@ -64,7 +64,7 @@ func (s *Schedule) State() ScheduleState {
 
 func (s *Schedule) dir() Dir { return Dir(s.Config.Backup.To) }
 
-// Run takes backups until ctx is done. Without a configured directory it only waits.
+// Run takes backups until ctx is done. If no directory is configured, it only waits.
 func (s *Schedule) Run(ctx context.Context) error {
 	if s.Config.Backup.To == "" {
 		<-ctx.Done()
@@ -114,7 +114,7 @@ func (s *Schedule) fail(err error, what string) {
 }
 
 // within reports whether the elapsed time is below a limit. A clock that was set back
-// makes it negative: then the limit counts as exceeded.
+// makes the elapsed time negative, which counts as exceeding the limit.
 func within(passed, limit time.Duration) bool { return passed >= 0 && passed < limit }
 
 func (s *Schedule) due(ctx context.Context) error {
@@ -206,7 +206,7 @@ func (s *Schedule) runProgram(ctx context.Context, said any, args ...string) err
 	if err := c.Start(); err != nil {
 		return err
 	}
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowestPriority) // on failure it only takes more CPU
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowestPriority) // if this fails, the process only uses more CPU time
 	if err := c.Wait(); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -91,7 +91,7 @@ func TestBackupsAndTrialsComeWhenTheyAreDue(t *testing.T) {
 		{24*time.Hour - time.Minute, takeCommand},
 		{24 * time.Hour, takeCommand},
 		{24 * time.Hour, takeCommand + trialCommand},
-		{-48 * time.Hour, takeCommand + trialCommand}, // a clock that was set back
+		{-48 * time.Hour, takeCommand + trialCommand}, // the clock was set back
 		{time.Hour, ""},
 	} {
 		must.Equal(t, fmt.Sprintf("at %s", s.now), s.after(step.after), step.calls)

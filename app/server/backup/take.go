@@ -76,7 +76,7 @@ type taking struct {
 	deep     bool
 
 	previous     string            // newest finished backup, or "" if none
-	previousSums map[string]string // digests of its files
+	previousSums map[string]string // digests of the files in the previous backup
 	sums         *digest.SumsWriter
 	record       Record
 	digests      *digest.Digester

@@ -27,7 +27,8 @@ func TestBackupIsCompleteAndLinksUnchangedFiles(t *testing.T) {
 	if first.Program != "v1" || first.Format != 1 || first.Jobs != 2 || first.Uploads != 3 || first.Schema == 0 || first.Commit == 0 || first.Database == "" {
 		t.Errorf("first: %+v", first)
 	}
-	// The database, the secret, three uploads, the result, its manifest and the log.
+	// The eight files are the database, the secret, three uploads, the result, its
+	// manifest and the log.
 	if first.Files != 8 || first.Linked != 0 || first.Copied != first.Bytes || len(first.Problems)+len(first.Damaged) != 0 {
 		t.Errorf("first: %+v", first)
 	}
@@ -70,8 +71,8 @@ func TestBackupIsCompleteAndLinksUnchangedFiles(t *testing.T) {
 	}))
 }
 
-// A backup reuses the previous one's copies of files that are missing or altered in the
-// data directory, and reports it.
+// If files in the data directory are missing or altered, a backup reuses the previous
+// backup's copies and reports the damage.
 func TestBackupReportsLiveDamageItAvoids(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t)
@@ -166,7 +167,7 @@ func TestBackupOfFilesWithOtherTimesIsClean(t *testing.T) {
 	}
 }
 
-// Files that change while the service runs have no digest: only a comparison with the
+// Files that change while the service runs have no digest, so only a comparison with the
 // live file shows whether they are unchanged.
 func TestFilesWithoutADigestAreLinkedOnlyIfUnchanged(t *testing.T) {
 	t.Parallel()
@@ -206,7 +207,7 @@ func TestUnfinishedBackupSavesCopyingAgain(t *testing.T) {
 	}
 	must.OK(t, os.MkdirAll(string(d.backups), 0o700))
 	must.OK(t, writeJSON(d.backups.path(markerFile), marker{format, d.identity()}))
-	left(d.uploads[0], "xxxxxxxxxx") // complete
+	left(d.uploads[0], "xxxxxxxxxx") // a complete copy
 	left(d.uploads[1], "xxxxxxxxxy")
 	left(d.uploads[2], "xxx")
 	left("uploads/zz/of-the-past.1", "gone")

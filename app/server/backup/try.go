@@ -20,14 +20,14 @@ const (
 // TestedRestore is the result of a test restore.
 type TestedRestore struct {
 	Backup   string    `json:"backup"`
-	At       time.Time `json:"at"` // when it was tested
+	At       time.Time `json:"at"` // time of the test
 	Files    int       `json:"files"`
 	Bytes    int64     `json:"bytes"`
 	Problems []string  `json:"problems"` // empty if it can be restored
 }
 
 // TestRestore restores a backup, the newest if name is "", into a temporary directory
-// next to it, checks all of it, and removes it. The result is saved for Tested. Results
+// next to it, checks all of it, and removes it. The result is saved for LastTest. Results
 // and uploads are read and compared with their digests, but use no space, since they are
 // hard links to the backup's files.
 func (d Dir) TestRestore(ctx context.Context, c config.Config, name string, finishLost FinishLost) (tried *TestedRestore, err error) {
@@ -58,7 +58,7 @@ func (d Dir) TestRestore(ctx context.Context, c config.Config, name string, fini
 	return tried, errors.Join(writeJSON(d.path(triedFile), tried), os.RemoveAll(d.path(tryDir)))
 }
 
-// Tested returns the result of the last test restore, or nil if there was none.
+// LastTest returns the result of the last test restore, or nil if there was none.
 func (d Dir) LastTest() (*TestedRestore, error) {
 	tried, err := readJSON[TestedRestore](d.path(triedFile))
 	if errors.Is(err, fs.ErrNotExist) {

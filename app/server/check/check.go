@@ -38,11 +38,11 @@ type Report struct {
 	Bytes     int64        `json:"bytes"`
 	Deep      bool         `json:"deep"`
 	Count     int          `json:"problemCount"`
-	Derivable int          `json:"derivable"` // number that a repair fixes
-	Problems  []kv.Problem `json:"problems"`  // the first of the problems
+	Derivable int          `json:"derivable"` // number of problems that a repair fixes
+	Problems  []kv.Problem `json:"problems"`  // the first problems, up to maxProblems
 	Strays    []Stray      `json:"strays"`    // files that no record names
-	Young     int          `json:"young"`     // unlisted recent strays, which a service might be about to record
-	Foreign   []Stray      `json:"foreign"`   // files that are not the service's
+	Young     int          `json:"young"`     // number of recent strays; not listed, because a service might be about to record them
+	Foreign   []Stray      `json:"foreign"`   // files that the service did not create
 	SetAside  string       `json:"setAside,omitempty"`
 	Repaired  int          `json:"repaired"` // number of repaired problems
 }

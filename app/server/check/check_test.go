@@ -29,7 +29,7 @@ import (
 type directory struct {
 	*fixture.Site
 	t      *testing.T
-	upload string // paths in it
+	upload string // path in the data directory, as is job
 	job    string
 }
 

@@ -21,8 +21,8 @@ var ownNames = []string{
 // recordID matches an ID in the text of a problem, together with the preceding word.
 var recordID = regexp.MustCompile(`((?:sub)?job |batch |upload )?\b([0-9A-Z]{26})\b`)
 
-// withNames replaces the IDs of jobs and uploads with their names, as far as their
-// records can be read.
+// withNames replaces the IDs of jobs and uploads with their names where the records can
+// be read.
 func withNames(records *storage.ReadOnly, text string) string {
 	return recordID.ReplaceAllStringFunc(text, func(found string) string {
 		id := found[len(found)-26:]

@@ -14,9 +14,9 @@ import (
 
 // Backup configures the scheduled backups.
 type Backup struct {
-	To    string        `toml:"to"`    // directory used by molrun backup before; "" disables backups
+	To    string        `toml:"to"`    // directory that molrun backup has already used; "" disables backups
 	Every unit.Duration `toml:"every"` // interval between backups
-	Keep  Keep          `toml:"keep"`  // "" keeps all
+	Keep  Keep          `toml:"keep"`  // backups to keep; "" keeps all
 	Try   unit.Duration `toml:"try"`   // interval of test restores; 0 means never
 }
 
@@ -39,8 +39,8 @@ func (c *Config) backupChecks() []settingCheck {
 	}
 }
 
-// Keep is a rule for which backups to keep: the last of each of the latest n hours, days,
-// weeks, months and years that have one. The zero value keeps all.
+// Keep is a rule for which backups to keep: the last one in each of the latest n hours,
+// days, weeks, months and years that have any. The zero value keeps all.
 type Keep struct{ Hours, Days, Weeks, Months, Years int }
 
 // UnmarshalText parses a rule such as 7d,4w,6m.

@@ -25,30 +25,30 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Config holds every setting of the service. Each has a name in the TOML file, an
-// environment variable MOLRUN_<SECTION>_<NAME> and, for the first ones, a flag.
+// Config holds every setting of the service. Each has a name in the TOML file and an
+// environment variable MOLRUN_<SECTION>_<NAME>. The first ones also have a flag.
 type Config struct {
 	Data       string   `toml:"data"`       // data directory
 	Listen     string   `toml:"listen"`     // host:port of the API
-	PublicURL  string   `toml:"public_url"` // prefix of links; "": derived from the request
-	Algorithms string   `toml:"algorithms"` // directory of the site's algorithm files; "": none
+	PublicURL  string   `toml:"public_url"` // prefix of links; "" derives it from the request
+	Algorithms string   `toml:"algorithms"` // directory of the site's algorithm files; "" means none
 	Catalogue  NameList `toml:"catalogue"`  // types of the built-in catalogue: all, none or names
 	Compat     bool     `toml:"compat"`     // serve the API of a hosted service at /compat/
 
 	Runner struct {
 		Executor     string        `toml:"executor"`      // default for algorithms that name none
-		CPUs         int           `toml:"cpus"`          // 0: detected
-		Memory       unit.Bytes    `toml:"memory"`        // 0: detected
+		CPUs         int           `toml:"cpus"`          // 0 means as many as detected
+		Memory       unit.Bytes    `toml:"memory"`        // 0 means as much as detected
 		GPUs         GPUList       `toml:"gpus"`          // auto, or devices by index or UUID
 		PinCPUs      bool          `toml:"pin_cpus"`      // pin each job to its own CPUs
 		ReserveAfter unit.Duration `toml:"reserve_after"` // how long a job can be passed over
 		KeepFailed   unit.Duration `toml:"keep_failed"`   // how long to keep work directories of failed jobs
-		Grace        unit.Duration `toml:"grace"`         // from TERM to KILL
-		LogLimit     unit.Bytes    `toml:"log_limit"`     // of one attempt
+		Grace        unit.Duration `toml:"grace"`         // time from SIGTERM to SIGKILL
+		LogLimit     unit.Bytes    `toml:"log_limit"`     // maximum size of an attempt's log
 		Sandbox      string        `toml:"sandbox"`       // auto, required or off
-		Cgroup       string        `toml:"cgroup"`        // parent of the jobs' cgroups; "": the service's own
-		Processes    int           `toml:"processes"`     // maximum per job; 0: no limit
-		FileSize     unit.Bytes    `toml:"file_size"`     // maximum size of a job's file; 0: the disk's size
+		Cgroup       string        `toml:"cgroup"`        // parent of the jobs' cgroups; "" means the service's own
+		Processes    int           `toml:"processes"`     // maximum per job; 0 means no limit
+		FileSize     unit.Bytes    `toml:"file_size"`     // maximum size of a job's file; 0 means the disk's size
 
 		// Rules select jobs to run elsewhere. Only the file can set them.
 		Rules []Rule `toml:"rules"`
@@ -67,16 +67,16 @@ type Config struct {
 	} `toml:"containers"`
 
 	Modules struct {
-		Init string `toml:"init"` // script that defines the module command; "": an installed one
+		Init string `toml:"init"` // script that defines the module command; "" means an installed one
 	} `toml:"modules"`
 
 	Slurm Slurm `toml:"slurm"`
 
 	Validators struct {
-		AtOnce  int           `toml:"at_once"` // maximum number at once; 0: the number of CPUs, at least 2
-		Memory  unit.Bytes    `toml:"memory"`  // of each validator process; 0: no limit
-		Wait    unit.Duration `toml:"wait"`    // for a free slot
-		Timeout unit.Duration `toml:"timeout"` // of a check of up to 100 documents
+		AtOnce  int           `toml:"at_once"` // maximum number at once; 0 means the number of CPUs, at least 2
+		Memory  unit.Bytes    `toml:"memory"`  // limit of each validator process; 0 means no limit
+		Wait    unit.Duration `toml:"wait"`    // time to wait for a free slot
+		Timeout unit.Duration `toml:"timeout"` // time to check up to 100 documents
 	} `toml:"validators"`
 
 	Links struct {
@@ -85,12 +85,12 @@ type Config struct {
 	} `toml:"links"`
 
 	Database struct {
-		MaxSize    unit.Bytes `toml:"max_size"`    // 0: limited only by the disk
+		MaxSize    unit.Bytes `toml:"max_size"`    // 0 means limited only by the disk
 		FileSystem string     `toml:"file_system"` // local or any
 	} `toml:"database"`
 
 	Disk struct {
-		Reserve unit.Bytes `toml:"reserve"` // free space kept by uploads and new jobs; 0: 1 GiB or 5 %
+		Reserve unit.Bytes `toml:"reserve"` // free space that uploads and new jobs leave; 0 means 1 GiB or 5 %
 	} `toml:"disk"`
 
 	Backup Backup `toml:"backup"`
@@ -106,7 +106,7 @@ type Config struct {
 	Mail   Mail   `toml:"mail"`
 
 	Stop struct {
-		Requests unit.Duration `toml:"requests"` // time to finish after a stop is requested
+		Requests unit.Duration `toml:"requests"` // time for requests to finish after a stop is requested
 	} `toml:"stop"`
 
 	Limits Limits `toml:"limits"`
@@ -262,7 +262,8 @@ func (c *Config) Names() []string {
 	return names
 }
 
-// Setting is a setting with its value. Free values are texts chosen by the operator.
+// Setting is a setting with its value. Free reports whether the operator can choose any
+// string.
 type Setting struct {
 	Name, Value string
 	Free        bool
@@ -358,7 +359,7 @@ func (c *Config) Check() error {
 	return c.checkPublicURL()
 }
 
-// noVariable reports whether a text is not NAME=VALUE.
+// noVariable reports whether text does not have the form NAME=VALUE.
 func noVariable(text string) bool { return strings.Index(text, "=") < 1 }
 
 func (c *Config) checkPublicURL() error {

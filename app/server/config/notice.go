@@ -14,7 +14,7 @@ type Notify struct {
 	HTTP  bool     `toml:"http"`  // also permit http://
 }
 
-// Mail configures sending e-mail. Without a host no e-mail is sent.
+// Mail configures sending e-mail. If Host is "", no e-mail is sent.
 type Mail struct {
 	Host         string  `toml:"host"`
 	Port         int     `toml:"port"`
@@ -22,7 +22,7 @@ type Mail struct {
 	User         string  `toml:"user"`
 	PasswordFile string  `toml:"password_file"`
 	From         string  `toml:"from"`
-	Domains      Domains `toml:"domains"` // domains to whose addresses anyone can send
+	Domains      Domains `toml:"domains"` // recipient domains that anyone can send to
 }
 
 // Notices returns the policy for notifications requested by submissions and webhooks.

@@ -18,9 +18,9 @@ import (
 // Quota limits what a user or an organization can use; 0 means no limit.
 type Quota struct {
 	Storage unit.Bytes `toml:"storage"` // uploads and results
-	Queued  int        `toml:"queued"`  // jobs
-	CPUs    int        `toml:"cpus"`    // total of running jobs
-	GPUs    int        `toml:"gpus"`    // total of running jobs
+	Queued  int        `toml:"queued"`  // number of queued jobs
+	CPUs    int        `toml:"cpus"`    // CPUs of all running jobs
+	GPUs    int        `toml:"gpus"`    // GPUs of all running jobs
 }
 
 // OwnQuota overrides a quota; nil means the general value.
@@ -53,11 +53,11 @@ type User struct {
 
 // Retention configures automatic deletion.
 type Retention struct {
-	Completed  unit.Duration `toml:"completed"` // 0: never, also for the next two
+	Completed  unit.Duration `toml:"completed"` // age at which to delete; 0 means never, as for the next two
 	Failed     unit.Duration `toml:"failed"`
 	Uploads    unit.Duration `toml:"uploads"`
-	Total      unit.Bytes    `toml:"total"`     // 0: no limit
-	KeepLast   int           `toml:"keep_last"` // 0: none
+	Total      unit.Bytes    `toml:"total"`     // 0 means no limit
+	KeepLast   int           `toml:"keep_last"` // 0 means none
 	KeepLastOf string        `toml:"keep_last_of"`
 }
 

@@ -23,7 +23,7 @@ func loadText(t *testing.T, text string, environ ...string) (config.Config, erro
 	return c, c.Check()
 }
 
-// policy is the quota and the retention rules of an organization.
+// policy holds the quota and the retention rules of an organization.
 type policy struct {
 	Quota quota.Quota
 	Rules retention.Rules

@@ -18,31 +18,31 @@ import (
 
 // Limits bounds the memory that clients can make the service use at once.
 type Limits struct {
-	Header       unit.Bytes `toml:"header"`        // of a request, all lines together
+	Header       unit.Bytes `toml:"header"`        // all header lines of a request together
 	URL          unit.Bytes `toml:"url"`           // path and query
-	Body         unit.Bytes `toml:"body"`          // of JSON
-	BatchBody    unit.Bytes `toml:"batch_body"`    // of a batch's JSON
+	Body         unit.Bytes `toml:"body"`          // JSON body
+	BatchBody    unit.Bytes `toml:"batch_body"`    // JSON body of a batch
 	Buffered     unit.Bytes `toml:"buffered"`      // all JSON bodies together
 	JSONDepth    int        `toml:"json_depth"`    // levels of nesting
-	JSONMembers  int        `toml:"json_members"`  // of one object
-	NumberLength int        `toml:"number_length"` // characters
+	JSONMembers  int        `toml:"json_members"`  // members of one object
+	NumberLength int        `toml:"number_length"` // characters of one number
 
-	Requests       int `toml:"requests"`         // with JSON, at once
-	RequestsPerKey int `toml:"requests_per_key"` // by one API key; 0: three quarters
-	Connections    int `toml:"connections"`      // at once
-	// Listeners limits concurrent event streams, to at most half the connections.
-	// ListenersPerKey limits those of one API key; 0 means three quarters.
+	Requests       int `toml:"requests"`         // concurrent requests with JSON
+	RequestsPerKey int `toml:"requests_per_key"` // concurrent requests of one API key; 0 means three quarters
+	Connections    int `toml:"connections"`      // concurrent connections
+	// Listeners limits concurrent event streams. At most half of the connections can be
+	// event streams. ListenersPerKey limits those of one API key; 0 means three quarters.
 	Listeners       int `toml:"listeners"`
 	ListenersPerKey int `toml:"listeners_per_key"`
 	Streams         int `toml:"streams"`         // concurrent uploads and downloads
-	StreamsPerKey   int `toml:"streams_per_key"` // by links of one API key
+	StreamsPerKey   int `toml:"streams_per_key"` // transfers by links of one API key
 
-	HeaderTime   unit.Duration `toml:"header_time"`   // to receive the header
-	BodyTime     unit.Duration `toml:"body_time"`     // to receive a JSON body
-	BatchTime    unit.Duration `toml:"batch_time"`    // to receive a batch's body
-	AnswerTime   unit.Duration `toml:"answer_time"`   // to send a response
-	IdleTime     unit.Duration `toml:"idle_time"`     // between two requests of a connection
-	TransferIdle unit.Duration `toml:"transfer_idle"` // of a transfer without progress
+	HeaderTime   unit.Duration `toml:"header_time"`   // time to receive the header
+	BodyTime     unit.Duration `toml:"body_time"`     // time to receive a JSON body
+	BatchTime    unit.Duration `toml:"batch_time"`    // time to receive a batch's body
+	AnswerTime   unit.Duration `toml:"answer_time"`   // time to send a response
+	IdleTime     unit.Duration `toml:"idle_time"`     // time between two requests of a connection
+	TransferIdle unit.Duration `toml:"transfer_idle"` // how long a transfer can make no progress
 }
 
 // Rates limits the requests per second; 0 means no limit.
@@ -50,7 +50,7 @@ type Rates struct {
 	Submit int `toml:"submit"` // per API key
 	List   int `toml:"list"`   // per API key
 	Upload int `toml:"upload"` // per API key
-	Failed int `toml:"failed"` // without a valid key, per address
+	Failed int `toml:"failed"` // requests without a valid key, per address
 }
 
 // Proxy configures the proxies in front of the service.
@@ -60,21 +60,22 @@ type Proxy struct {
 
 // SignIn configures sign-in through a proxy.
 type SignIn struct {
-	Header       string   `toml:"header"`       // names the user; "": off
+	Header       string   `toml:"header"`       // header that names the user; "" disables sign-in through a proxy
 	Proxies      Networks `toml:"proxies"`      // trusted proxies
 	Organization string   `toml:"organization"` // organization of these users
 	Create       bool     `toml:"create"`       // add unknown users as members
 }
 
-// MSA configures access without an API key to the alignment server at /msa/, and the
-// cores of its searches and those of predictors.
+// MSA configures access to the alignment server at /msa/ without an API key, and the
+// number of cores for its searches and for those of predictors.
 type MSA struct {
 	Networks     Networks `toml:"networks"`     // clients allowed without a key
 	Organization string   `toml:"organization"` // organization of their jobs
-	Cores        int      `toml:"cores"`        // per search; 0: the type's default
+	Cores        int      `toml:"cores"`        // cores per search; 0 means the type's default
 }
 
-// notOfUsers lists headers that every client sends or that have another meaning.
+// notOfUsers lists headers that cannot name a user, because every client sends them or
+// because they have another meaning.
 var notOfUsers = []string{"X-Api-Key", "X-Forwarded-For", "Host", "Origin", "Cookie", "Authorization", "User-Agent", "From"}
 
 // checks returns the checks of these settings.
@@ -105,7 +106,7 @@ func (t TLS) On() bool { return t.SelfSigned || t.Cert != "" }
 
 // Audit limits the audit log.
 type Audit struct {
-	MaxSize unit.Bytes `toml:"max_size"` // of one file
+	MaxSize unit.Bytes `toml:"max_size"` // maximum size of one file
 	Keep    int        `toml:"keep"`     // number of older files
 }
 

@@ -18,10 +18,10 @@ import (
 // Slurm configures how jobs run on a Slurm cluster. An empty SharedDir disables it.
 type Slurm struct {
 	SharedDir string `toml:"shared_dir"` // on a file system mounted at the same path on all nodes
-	Path      string `toml:"path"`       // directories of sbatch and the other commands; "": the service's PATH
-	Conf      string `toml:"conf"`       // slurm.conf; "": the commands' default
-	NodePath  string `toml:"node_path"`  // PATH of programs on the nodes; "": the system's directories
-	Prefix    string `toml:"prefix"`     // prefix of the names of our jobs there
+	Path      string `toml:"path"`       // directories of sbatch and the other commands; "" means the service's PATH
+	Conf      string `toml:"conf"`       // path of slurm.conf; "" means the commands' default
+	NodePath  string `toml:"node_path"`  // PATH of programs on the nodes; "" means the system's directories
+	Prefix    string `toml:"prefix"`     // prefix of the names of the service's jobs on the cluster
 
 	Partition  string     `toml:"partition"` // default placement, with the next four
 	Account    string     `toml:"account"`
@@ -30,7 +30,7 @@ type Slurm struct {
 	Options    OptionList `toml:"options"`
 
 	AllowOptions OptionList    `toml:"allow_options"` // names that rules and algorithms can use
-	MaxJobs      int           `toml:"max_jobs"`      // on the cluster at once, counting array tasks
+	MaxJobs      int           `toml:"max_jobs"`      // maximum number on the cluster at once, counting array tasks
 	HoldGrace    unit.Duration `toml:"hold_grace"`    // how long a job can be held for a permanent reason
 	Poll         unit.Duration `toml:"poll"`          // interval of querying job states
 	LostAfter    unit.Duration `toml:"lost_after"`    // time after which a job unknown to the cluster is lost
@@ -38,7 +38,7 @@ type Slurm struct {
 
 // Rule determines where the matching jobs run.
 type Rule struct {
-	Algorithm    string     `toml:"algorithm"` // the first six select jobs
+	Algorithm    string     `toml:"algorithm"` // this and the next five select jobs
 	Organization string     `toml:"organization"`
 	User         string     `toml:"user"`
 	MinCPUs      int        `toml:"min_cpus"`
@@ -179,7 +179,7 @@ func allowFault(names []string) string {
 	return ""
 }
 
-// OptionList is a list of words, or one text of words separated by spaces.
+// OptionList is a list of words, or one string of words separated by spaces.
 type OptionList []string
 
 // UnmarshalText parses words such as "--exclusive --nice=100".

@@ -38,8 +38,8 @@ type fileState struct {
 // checkInterval is the minimum interval between checks of the files.
 const checkInterval = time.Second
 
-// OpenCertificate reads the configured certificate. It first creates a self-signed one in
-// the data directory if configured. Without TLS, it returns nil.
+// OpenCertificate reads the configured certificate. If it is to be self-signed,
+// OpenCertificate first creates it in the data directory. Without TLS, it returns nil.
 func OpenCertificate(c config.Config, log zerolog.Logger) (*Certificate, error) {
 	if !c.TLS.On() {
 		return nil, nil
@@ -143,8 +143,8 @@ func (c *Certificate) certificateFor(*tls.ClientHelloInfo) (*tls.Certificate, er
 	return c.current, nil
 }
 
-// refresh reads the files if they have changed. If that fails, it keeps the certificate:
-// the two files are seldom replaced at the same moment.
+// refresh reads the files if they have changed. If that fails, it keeps the certificate,
+// because the two files are seldom replaced at the same moment.
 func (c *Certificate) refresh() {
 	c.checked = time.Now()
 	read, err := c.states()

@@ -21,7 +21,7 @@ const ExitDatabaseFailed = 74
 const goneNotice = 3 * time.Second
 
 // StorageOptions returns the options of the database. When the database fails, the
-// process exits: nothing that was confirmed is lost, and a restart recovers.
+// process exits. No confirmed change is lost, and a restart recovers.
 func StorageOptions(c config.Config, log zerolog.Logger) storage.Options {
 	return storage.Options{
 		MaxSize:       int64(c.Database.MaxSize),

@@ -40,7 +40,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
-		before os.FileMode // 0: missing
+		before os.FileMode // 0 means that the directory is missing
 		warns  bool
 		says   string
 	}{
@@ -79,7 +79,7 @@ func TestDataDirectoryIsMadeAndClosedToOthers(t *testing.T) {
 
 func TestDataDirectoryThatCannotBeClosedIsRefused(t *testing.T) {
 	t.Parallel()
-	const data = "/proc/self/task" // readable by all, and unchangeable
+	const data = "/proc/self/task" // readable by everyone, and its mode cannot be changed
 	if err := PrepareData(data, true, zerolog.Nop()); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "(mode 0555), and changing that failed") {
 		t.Errorf("error %v", err)
 	}
@@ -119,7 +119,7 @@ func TestServiceRunsWhereItsSocketAnswers(t *testing.T) {
 	dir, err := os.Open(data)
 	must.OK(t, err)
 	defer dir.Close()
-	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), Socket)) // a short address
+	l, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), Socket)) // a socket address has at most 107 bytes
 	must.OK(t, err)
 	defer l.Close()
 	if !Running(t.Context(), data) {

@@ -14,8 +14,8 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// FindData returns an error if a path is not a data directory, suggesting nearby ones in
-// case it is mistyped.
+// FindData returns an error if a path is not a data directory. The error suggests nearby
+// ones, because the path might be mistyped.
 func FindData(data string) error {
 	what, err := inspectPath(data)
 	switch {
@@ -34,7 +34,7 @@ func FindData(data string) error {
 // makeIt explains how to create a data directory.
 const makeIt = "molrun serve --init makes a new one"
 
-// contents classifies what is at a path.
+// contents classifies what exists at a path.
 type contents int
 
 const (
@@ -45,7 +45,7 @@ const (
 	used    // a data directory
 )
 
-// inspectPath classifies what is at a path.
+// inspectPath classifies what exists at a path.
 func inspectPath(data string) (contents, error) {
 	dir, err := os.Open(data)
 	switch {
@@ -88,7 +88,8 @@ func isData(dir string) bool {
 	return false
 }
 
-// accessError adds who can access a directory to the error, if this user cannot.
+// accessError returns an error that names the directory's owner if that is another user,
+// and otherwise wraps err.
 func accessError(data string, err error) error {
 	if info, stat := os.Stat(data); stat == nil {
 		if text := OtherOwner(data, info); text != "" {
@@ -101,8 +102,8 @@ func accessError(data string, err error) error {
 // maxEntries limits the number of directory entries examined.
 const maxEntries = 1000
 
-// suggestion names the data directories that a path might be meant for, and otherwise
-// what to do.
+// suggestion names the data directories that the user might have meant, and says what to
+// do otherwise.
 func suggestion(data, otherwise string) string {
 	found := DataNearby(data)
 	if len(found) == 0 {

@@ -24,7 +24,7 @@ import (
 	"molrun/app/server/config"
 )
 
-// Host is this machine as used by a configuration.
+// Host describes what this machine provides under a configuration.
 type Host struct {
 	Capacity app.Capacity // capacity for jobs: as configured, otherwise as detected
 
@@ -71,12 +71,12 @@ func InspectWith(c config.Config, gpus *gpu.Watcher) (Host, error) {
 	_ = gpus.Check(ctx) // the watcher's state reports what was not detected
 	gpus.State().AddTo(&capacity)
 	if r.PinCPUs {
-		capacity.Cores, _ = local.Cores(capacity.CPUs) // the doctor reports why there are none
+		capacity.Cores, _ = local.Cores(capacity.CPUs) // molrun doctor reports why there are none
 	}
 	return Host{Capacity: capacity, config: c, noSandbox: sync.OnceValue(func() string { return noSandbox(c) }), gpus: gpus, places: newPlaces(c)}, err
 }
 
-// Machine returns the host as a machine for algorithms.
+// Machine returns this host as a machine on which algorithms can run.
 func (h Host) Machine() placement.Machine {
 	return placement.Machine{
 		CPUs: h.Capacity.CPUs, MemoryBytes: h.Capacity.MemoryBytes, Local: true,
@@ -151,8 +151,8 @@ func noClusterSandbox(c config.Config) string {
 	return ""
 }
 
-// Missing lists what an algorithm lacks, or nothing if its jobs can run on an executor
-// that they are allowed to use. On a cluster, only its absence is known.
+// Missing lists what an algorithm needs but lacks, or nothing if its jobs can run on an
+// executor that they are allowed to use. The nodes of a cluster are not inspected.
 func (h Host) Missing(a *algorithm.File) []string {
 	router, machines := h.router()
 	missing := router.MissingFor(a, routing.User{})

@@ -82,7 +82,8 @@ func TestMachinesAreAsConfiguredElseAsDetected(t *testing.T) {
 	}
 }
 
-// TestDiskOfADataDirectoryThatIsNotThereYet expects the disk of the parent directory.
+// TestDiskOfADataDirectoryThatIsNotThereYet expects the size of the parent directory's
+// disk.
 func TestDiskOfADataDirectoryThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
 	there, err := IsolationOptions(config.Config{Data: dir})

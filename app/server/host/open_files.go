@@ -6,9 +6,9 @@ import (
 	"molrun/app/server/config"
 )
 
-// Files that the service can have open in addition to connections and their transfers:
-// database, logs, listeners, results being collected, tasks being started. A quarter of
-// the system's limit, within these bounds.
+// Bounds on the number of open files reserved for everything except connections and their
+// transfers: the database, logs, listeners, results being collected, and tasks being
+// started. Within these bounds, it is a quarter of the open-file limit.
 const (
 	minReserved = 24
 	maxReserved = 1024
@@ -34,7 +34,7 @@ func FitOpenFiles(l config.Limits, files int) config.Limits {
 	left := files - max(minReserved, min(maxReserved, files/4))
 	l.Streams = max(1, min(l.Streams, left/(3*filesPerTransfer)))
 	l.StreamsPerKey = min(l.StreamsPerKey, l.Streams)
-	l.Connections = max(2, min(l.Connections, (left-l.Streams*filesPerTransfer)/2)) // as many again can wait for others from their address
+	l.Connections = max(2, min(l.Connections, (left-l.Streams*filesPerTransfer)/2)) // as many more can wait for other connections from their address
 	l.Listeners = max(1, min(l.Listeners, l.Connections/2))
 	l.ListenersPerKey = min(l.ListenersPerKey, l.Listeners)
 	return l

@@ -11,9 +11,9 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// runtimes looks up container images and environment modules. A runtime takes a tenth of a
-// second to respond, so results are cached: only briefly if an image is missing, because
-// it might be about to be loaded.
+// runtimes looks up container images and environment modules. A runtime takes a tenth of
+// a second to respond, so results are cached. A missing image is cached only briefly,
+// because it might be about to be loaded.
 type runtimes struct {
 	containers  container.Options
 	modulesInit string
@@ -66,7 +66,7 @@ func (p *runtimes) image(name string) string {
 		found.lacks, keep = err.Error(), missingFor
 	}
 	found.until = time.Now().Add(keep)
-	p.images[name] = found // limited by the catalogue
+	p.images[name] = found // the catalogue limits their number
 	return found.lacks
 }
 

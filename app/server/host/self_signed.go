@@ -57,7 +57,7 @@ func EnsureSelfSigned(cert, key string, names []string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// The key first: a certificate always has its key.
+	// The key is written first, so that a certificate always has its key.
 	return errors.Join(replace(key, keyPEM), replace(cert, certPEM))
 }
 

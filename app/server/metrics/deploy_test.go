@@ -81,8 +81,8 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestAlertsFireWhenTheyShould tests each alert with promtool. Alert texts are omitted:
-// promtool would compare them word for word.
+// TestAlertsFireWhenTheyShould tests each alert with promtool. The annotations of alerts
+// are omitted, because promtool would compare them word for word.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	all := alerts(t)
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -112,7 +112,8 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	promtool(t, append([]string{"test", "rules"}, copies...)...)
 }
 
-// noteCases records which alerts a test file expects to fire, and which not.
+// noteCases records which alerts a test file expects to fire, and which it expects not to
+// fire.
 func noteCases(t *testing.T, text []byte, fires, silent map[string]bool) {
 	t.Helper()
 	var cases struct {
@@ -167,7 +168,8 @@ func loadDashboard(t *testing.T) (d dashboard) {
 
 var variable = regexp.MustCompile(`\$\w+`)
 
-// TestDashboardAsksInPromQL checks the expressions of all panels as rules with promtool.
+// TestDashboardAsksInPromQL checks the expressions of all panels with promtool, in the
+// form of rules.
 func TestDashboardAsksInPromQL(t *testing.T) {
 	values := map[string]string{"$job": "molrun", "$instance": ".+", "$__rate_interval": "1m"}
 	var all rules

@@ -13,7 +13,7 @@ import (
 const (
 	// askEvery is the interval of querying estimates for jobs that have none yet.
 	askEvery = time.Second / 2
-	// askFor is how long to try that for a job.
+	// askFor limits how long a job's estimate is queried.
 	askFor = time.Minute
 	// maxFollowed limits the number of jobs followed at once. Further ones are ignored.
 	maxFollowed = 1000
@@ -31,8 +31,8 @@ type Forecasts interface {
 	QueueForecast(executor string) app.QueueForecast
 }
 
-// estimates stores estimates for jobs until their outcomes are known. Of the jobs of
-// batches it follows only the running ones.
+// estimates stores estimates for jobs until their outcomes are known. It follows jobs of
+// batches only while they run.
 type estimates struct {
 	mu sync.Mutex
 	of map[app.JobID]*expected
@@ -42,7 +42,7 @@ type estimates struct {
 type expected struct {
 	executor string
 	runs     bool
-	began    time.Time // start of the run, or of following
+	began    time.Time // start of the run or, for a wait, the time when following began
 	from, to time.Time // time of the estimate, and estimated end; zero if none yet
 }
 
@@ -143,7 +143,7 @@ func (e *estimates) fillMissing(of Forecasts) {
 func (e *estimates) expect(id app.JobID, runs bool, now, end time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if x := e.of[id]; x != nil && x.runs == runs { // it could have started since
+	if x := e.of[id]; x != nil && x.runs == runs { // the job might have started since
 		x.from, x.to = now, end
 	}
 }

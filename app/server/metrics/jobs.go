@@ -45,8 +45,8 @@ func (m *Metrics) changed(was, now *app.Job) {
 	}
 }
 
-// startSeries creates the series of a job type: only an increase from 0 is visible to
-// Prometheus.
+// startSeries creates the series of a job type at 0, because only an increase from 0 is
+// visible to Prometheus.
 func (m *Metrics) startSeries(typ, executor string) {
 	if !m.begun.add(typ + " " + executor) {
 		return
@@ -89,8 +89,8 @@ func resultOf(was, j *app.Job) string {
 	return failed
 }
 
-// executorOf returns the label of a job's executor. An executor of an earlier
-// configuration counts as other.
+// executorOf returns the label of a job's executor. Executors that only an earlier
+// configuration had count as other.
 func executorOf(name string) string {
 	if name == placement.Local || name == placement.Slurm {
 		return name

@@ -6,7 +6,7 @@ import (
 	"molrun/app/algorithm/placement"
 )
 
-// load is the jobs on an executor and the resources they use.
+// load holds the number of jobs on an executor and the resources they use.
 type load struct {
 	jobs int
 	used placement.Resources
@@ -32,7 +32,7 @@ func (l *loads) get(executor string) load {
 	return l.of[executor]
 }
 
-// other is the label of all further values.
+// other is the label of all values beyond the limit.
 const other = "other"
 
 // limited limits the number of values of a label.
@@ -80,7 +80,7 @@ func (l *limited) of(value string) string {
 	if l.any {
 		l.allow([]string{value})
 	} else if l.offered != nil {
-		l.allow(l.offered()) // they could have changed
+		l.allow(l.offered()) // they might have changed
 	}
 	if l.has(value) {
 		return value

@@ -35,7 +35,7 @@ type Metrics struct {
 	slurm              *prometheus.HistogramVec
 	slurmFailures      *prometheus.CounterVec
 	unread             *prometheus.CounterVec
-	workBytes          atomic.Int64 // of running jobs
+	workBytes          atomic.Int64 // total size of the directories of running jobs
 }
 
 // Histogram buckets of times in seconds, numbers of calls and ratios.

@@ -88,9 +88,9 @@ func TestAttemptResultsAreCounted(t *testing.T) {
 	m.CountEvents(change(running, job("dock", app.Failed, failedWith(app.FailedLost))))
 	m.CountEvents(change(running, job("dock", app.Queued, nil)))                                                                    // lost, to be retried
 	m.CountEvents(change(running, job("dock", app.Queued, func(j *app.Job) { j.PastAttempts = make([]app.PastAttempt, 1) })))       // out of memory, to be retried with more
-	m.CountEvents(change(running, job("dock", app.Running, claimed)))                                                               // another change
+	m.CountEvents(change(running, job("dock", app.Running, claimed)))                                                               // a change that ends no attempt
 	m.CountEvents(change(job("dock", app.Queued, claimed), job("dock", app.Failed, failedWith(app.FailedCannotStart))))             // claimed, never ran
-	m.CountEvents(change(job("dock", app.Queued, nil), job("dock", app.Failed, failedWith(app.FailedDependency))))                  // no attempt
+	m.CountEvents(change(job("dock", app.Queued, nil), job("dock", app.Failed, failedWith(app.FailedDependency))))                  // there was no attempt
 	m.CountEvents(change(job("dock", app.Failed, failedWith(app.FailedExit)), job("dock", app.Failed, failedWith(app.FailedExit)))) // as when it is pinned
 	m.CountEvents(change(running, job("dock", app.Completed, func(j *app.Job) { j.Counts = &app.Counts{} })))                       // a batch
 	m.CountEvents([]events.Entry{{Attached: &app.Event{Kind: app.EventMetrics, Job: job("dock", app.Completed, nil)}}, {}})         // no change
@@ -214,7 +214,7 @@ func (o outlook) Queue(app.JobID, time.Time) (eta.Queue, eta.Reason, bool) {
 func TestEstimateRatios(t *testing.T) {
 	for name, tt := range map[string]struct {
 		foresight
-		queue, run float64 // ratios, 0 if there is none
+		queue, run float64 // ratios; 0 means none
 	}{
 		"exact":       {foresight{40, 20, "7 runs"}, 1, 1},
 		"too short":   {foresight{20, 10, "7 runs"}, 2, 2},

@@ -38,7 +38,7 @@ type Sources struct {
 
 // Backups is the state of the backups.
 type Backups struct {
-	Available bool          // the directory is available; an unmounted disk is not
+	Available bool          // false if, for example, the disk is not mounted
 	Every     time.Duration // backup interval
 	Taken     time.Time     // time of the newest backup; zero if there is none
 	Bytes     int64         // size of the newest backup
@@ -52,7 +52,7 @@ type Backups struct {
 // cost no more.
 const fresh = time.Second
 
-// scrapeTime limits the reading for one scrape.
+// scrapeTime limits the time that a scrape spends reading.
 const scrapeTime = 5 * time.Second
 
 // Watch adds the metrics of the sources.
@@ -179,7 +179,7 @@ func (s *state) unread(part string, err error) {
 	s.Warn(part, err)
 }
 
-// database reads the sums of the database, at most once per fresh.
+// database reads the sums of the database, at most once in the interval fresh.
 func (s *state) database() (storage.Totals, kv.Size, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -111,8 +111,8 @@ func (s *Snapshot) filesOf(j *app.Job, err error) iter.Seq2[blobs.File, error] {
 	}
 }
 
-// folderOf iterates over the algorithm folder of a job that has not finished, unless
-// already done.
+// folderOf iterates over the algorithm folder of a job that has not finished, unless it
+// has been walked before.
 func (s *Snapshot) folderOf(j *app.Job, walked map[string]bool, yield func(blobs.File, error) bool) bool {
 	digest := j.Private.Folder
 	if digest == "" || j.Status.Finished() || walked[digest] {
@@ -157,7 +157,7 @@ func UploadName(u *app.Upload) string {
 	return fmt.Sprintf("upload %q of %s (%s)", u.Folder+"/"+u.Filename, u.Email, u.Organization)
 }
 
-// Strays returns the files that no record names, and foreign files among them. A file
+// Strays returns orphans, which are files that no record names, and foreign files. A file
 // whose record cannot be looked up counts as named.
 func (s *Snapshot) Strays() (orphans, foreign []blobs.Orphan, err error) {
 	return s.Files.Orphans(

@@ -31,7 +31,7 @@ import (
 // NameLayout is the format of a snapshot's time, in UTC, in file names.
 const NameLayout = "20060102T150405Z"
 
-// Snapshot is the records and files of a data directory at a point in time.
+// Snapshot holds the records and files of a data directory at a point in time.
 type Snapshot struct {
 	Records *storage.ReadOnly
 	Files   *blobs.Tree

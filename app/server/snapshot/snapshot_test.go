@@ -35,7 +35,7 @@ func TestServiceThatEndsBeforeItAnswersCountsAsNone(t *testing.T) {
 	asked := make(chan error, 1)
 	go func() {
 		asked <- func() error {
-			probe, err := last.Accept() // by Running
+			probe, err := last.Accept() // the connection that host.Running makes
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func TestReplyOfAServiceNamesAFile(t *testing.T) {
 	}
 }
 
-// TestOnlyCompletedJobsHaveResults lists the files of jobs without any.
+// TestOnlyCompletedJobsHaveResults lists the files of jobs that have none.
 func TestOnlyCompletedJobsHaveResults(t *testing.T) {
 	t.Parallel()
 	files, err := blobs.OpenTree(t.TempDir())

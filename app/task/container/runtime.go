@@ -19,7 +19,7 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// Options select and configure the container runtime. A task receives them when it is
+// Options selects and configures the container runtime. A task receives it when it is
 // started.
 type Options struct {
 	Runtime string   `json:"runtime,omitempty"` // a Kind, Auto or Off; "" means Auto

@@ -21,7 +21,7 @@ const (
 	costs = 0.1
 )
 
-// Gauge searches a text that is written to it in pieces. It is safe for concurrent use.
+// Gauge searches output that is written to it in chunks. It is safe for concurrent use.
 type Gauge struct {
 	pattern *regexp.Regexp
 	count   bool

@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// readings writes the pieces of a text, one per pause, and returns the readings.
+// readings writes output in chunks, one per pause, and returns the readings.
 func readings(t *testing.T, of protocol.ProgressParser, pieces ...string) []protocol.Reading {
 	t.Helper()
 	var got []protocol.Reading

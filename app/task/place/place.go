@@ -54,7 +54,7 @@ func (p *Mounts) ForkExec(path string, argv []string, attr *syscall.ProcAttr) (p
 				return
 			}
 		}
-		err = fmt.Errorf("%w: %w", ErrIncompatible, err) // or the program's error, which a sandbox of its own will show
+		err = fmt.Errorf("%w: %w", ErrIncompatible, err) // this can also be an error of the program, which a separate sandbox will report
 	}()
 	<-done
 	return pid, err

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Limits on the characters shown of a text, and of a warning.
+// Limits on the number of characters of a program's text, and of a warning.
 const (
 	mostLetters = 200
 	mostOfOne   = 500
@@ -22,7 +22,7 @@ func CleanWarning(text string) string { return clean(text, mostOfOne) }
 // mostWarnings limits the warnings kept per task.
 const mostWarnings = 20
 
-// AddWarning adds a warning to those of a task, unless it is a repetition. The last slot
+// AddWarning adds a warning to those of a task, unless it is a duplicate. The last slot
 // is for a note that there are more.
 func AddWarning(all []string, text string) []string {
 	switch {

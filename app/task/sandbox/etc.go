@@ -82,8 +82,8 @@ func matchingEntries(dir string) (names []string) {
 	return names
 }
 
-// keptLink returns the target of a link that stays one inside: it leads to something
-// visible, and nothing at or below its path is made visible separately.
+// keptLink returns the target of a link that stays a link in the sandbox, because it
+// leads to something visible and nothing at or below its path is made visible separately.
 func keptLink(from, to string, read []string) (target string, ok bool) {
 	target, err := os.Readlink(from)
 	replaced := slices.ContainsFunc(read, func(p string) bool { return isBelow(p, to) })

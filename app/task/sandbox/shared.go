@@ -71,12 +71,12 @@ func (s *Shared) CanHost(c Config, p Program) bool {
 	return fits
 }
 
-// seenBy returns a text that identifies what steps see.
+// seenBy returns a string that identifies what steps see.
 func (c Config) seenBy(v *view) string {
 	return strings.Join(append(v.initArguments(), c.Bubblewrap), "\x00")
 }
 
-// kind returns a text that is the same for steps that see the same, apart from their
+// kind returns a string that is equal for all steps that see the same, apart from their
 // private files.
 func (c Config) kind(p Program) string {
 	program := p.Path

@@ -1,18 +1,18 @@
-// Package start is the command `molrun task`, which executors start for each attempt. It
-// is hidden, because users never type it. It communicates through files.
+// Package start implements the command `molrun task`, which executors start for each
+// attempt. It is hidden, because users never type it. It communicates through files.
 //
 //	molrun task DIR [--lock-fd N] [--isolation JSON]   runs the attempt in DIR to its outcome
 //	molrun task DIR --worker [--gauged] [--unsynced] [--lock-fd N] [--isolation JSON]
 //	                                                   runs the attempts assigned to DIR one after the other
-//	molrun task --inside [--connect SOCKET | --shared] is the first process in a sandbox
+//	molrun task --inside [--connect SOCKET | --shared] runs as the first process in a sandbox
 //
-// A program that imports this package has the command: it runs in this package's init
-// function and exits. Go initializes a package after its imports, and of several
-// candidates picks the one whose path sorts first. So this package is initialized before
-// nearly everything that the service needs and a task does not (schemas, metrics, plots),
-// which makes a task start some twenty times as fast and its process smaller. A test
-// checks what is initialized before it. Tasks that need regular expressions start a
-// little later, in package app/task/gauged.
+// A program that imports this package has the command, which runs in the package's init
+// function and exits. Go initializes a package after its imports, and among the packages
+// that are ready picks the one whose path sorts first. Therefore, this package is
+// initialized before nearly everything that the service needs and a task does not
+// (schemas, metrics, plots), which makes a task start some twenty times as fast and its
+// process smaller. A test checks what is initialized before it. Tasks that need regular
+// expressions start a little later, in package app/task/gauged.
 package start
 
 import (

@@ -13,8 +13,9 @@ import (
 
 const archivedFiles = 1000
 
-// measureArchive downloads two results as archives, one of many files and one
-// of a very large file, and compares them with plain files of the same sizes.
+// measureArchive downloads two results as archives, one with many files and one with a
+// single very large file, and compares them with downloads of plain files of the same
+// sizes.
 func measureArchive(ctx context.Context, b *testbed, f figures) error {
 	many := fmt.Sprintf(`{"bytes":%d,"each":%d}`, b.payload.size, max(1, (b.payload.size+archivedFiles-1)/archivedFiles))
 	if err := b.jobs.complete("many", "make-files", many); err != nil {
@@ -58,8 +59,8 @@ func measureArchive(ctx context.Context, b *testbed, f figures) error {
 	return nil
 }
 
-// logAllowance bounds the bytes that the log and the database write during downloads,
-// such as the page with the last-used time of the API key.
+// logAllowance is the largest number of bytes that the log and the database are expected
+// to write during downloads, for example for the last-used time of the API key.
 const logAllowance = 64 << 10
 
 // firstByte returns the median time to the first byte of a body, in milliseconds. It does

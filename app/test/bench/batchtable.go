@@ -45,7 +45,7 @@ affinity = { title = "Affinity", unit = "kcal/mol", better = "lower", rank = tru
 `
 )
 
-// measureTable measures the table of a batch of the maximum size.
+// measureTable measures the table of results for a batch of the maximum size.
 func measureTable(ctx context.Context, o options) (f figures, err error) {
 	dir, err := os.MkdirTemp(o.Dir, "molrun-bench-")
 	if err != nil {
@@ -80,8 +80,9 @@ func measureTable(ctx context.Context, o options) (f figures, err error) {
 	return f, s.measureCSV(ctx, path+"?format=csv", o.Duration, f)
 }
 
-// measureCSV measures the whole table, and the server's memory while several clients
-// fetch it. CSV has no Content-Length, so Go's own client reads it.
+// measureCSV measures the download of the whole table, and the server's memory while
+// several clients download it. The response has no Content-Length, so it uses net/http
+// rather than conn.
 func (s *server) measureCSV(ctx context.Context, path string, d time.Duration, f figures) error {
 	fetch := func() error {
 		r, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.address+path, nil)
@@ -112,7 +113,7 @@ func (s *server) measureCSV(ctx context.Context, path string, d time.Duration, f
 	return nil
 }
 
-// seedBatch puts a batch of completed jobs into the database of a data directory that no
+// seedBatch adds a batch of completed jobs to the database of a data directory that no
 // service is using.
 func seedBatch(ctx context.Context, data string) (err error) {
 	store, err := storage.Open(filepath.Join(data, "jobs.db"), storage.Options{})

@@ -13,14 +13,15 @@ import (
 	"time"
 )
 
-// requestInterval is the interval between two requests of the person whose pages are measured.
-// They alternate between a page and a response whose only cost is waiting for a CPU.
+// requestInterval is the interval between two requests of the person whose pages are
+// measured. The requests alternate between a page and a trivial response, which costs
+// nothing but waiting for a CPU.
 const requestInterval = 2 * time.Millisecond
 
 // settle is how long after a round of submissions the server counts as idle again.
 const settle = 200 * time.Millisecond
 
-// load describes what a crowd does while a person's pages are measured.
+// load describes what a crowd submits while a person's pages are measured.
 type load struct {
 	typ, settings string
 	clients       int
@@ -28,8 +29,8 @@ type load struct {
 	each          time.Duration // duration of a round
 }
 
-// measureAlongside measures one user's pages while a crowd submits as another user, and before and
-// after that.
+// measureAlongside measures one user's pages before, while and after a crowd submits jobs
+// as another user.
 func (s *server) measureAlongside(ctx context.Context, name string, l load, f figures) error {
 	other, err := s.otherUser(ctx)
 	if err != nil {
@@ -51,9 +52,10 @@ func (s *server) measureAlongside(ctx context.Context, name string, l load, f fi
 	return f.addConcurrent(name, replies, crowd)
 }
 
-// addConcurrent adds the measurements of a person and a crowd that ran at the same time.
+// addConcurrent adds the measurements of a person and of the crowd that ran at the same
+// time.
 func (f figures) addConcurrent(name string, replies []reply, crowd crowdReport) error {
-	var idle, busy [2]sample // of pages, and of empty responses
+	var idle, busy [2]sample // latencies of pages, and of trivial responses
 	var person, own, server, wall time.Duration
 	for _, r := range crowd.Rounds {
 		own, server, wall = own+r.Own, server+r.Server, wall+time.Duration(r.Ended-r.Begun)
@@ -114,7 +116,7 @@ func during(rounds []crowdRound, at int64) when {
 	return between
 }
 
-// cpuBetween returns the CPU time that a person used between two times.
+// cpuBetween returns the CPU time that the person process used between two times.
 func cpuBetween(replies []reply, from, to int64) time.Duration {
 	var first, last time.Duration
 	for _, r := range replies {
@@ -161,7 +163,7 @@ func startPerson(spec personSpec) (*personProcess, error) {
 
 // stop ends the process and returns its replies.
 func (a *personProcess) stop() (replies []reply, err error) {
-	_ = a.in.Close() // this ends the process
+	_ = a.in.Close() // the process exits at the end of its input
 	if err := a.cmd.Wait(); err != nil {
 		return nil, fmt.Errorf("the person process: %w: %s", err, a.err.Bytes())
 	}
@@ -202,9 +204,9 @@ func highPriority(argv ...string) *exec.Cmd {
 }
 
 // measureListUnderChecks compares a user's first pages on an idle service with those
-// while another user's submissions, all sent at once, are validated: by the built-in
-// engine, and by a program. Every submission must get the response that it would get
-// alone.
+// while another user's submissions, all sent at once, are validated: in one case by the
+// built-in engine, in the other by an external program. Every submission must get the
+// same response as on an idle service.
 func measureListUnderChecks(ctx context.Context, b *testbed, f figures) error {
 	for name, l := range map[string]load{
 		"engine":  {"cg-idp", `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"]}`, checksAtOnce, 10, 0},
@@ -220,8 +222,9 @@ func measureListUnderChecks(ctx context.Context, b *testbed, f figures) error {
 // checksAtOnce is the number of one user's submissions that are validated at once.
 const checksAtOnce = 600
 
-// measureListUnderLoad compares first pages while many clients submit with those of an
-// idle service, and with responses whose only cost is waiting for a CPU.
+// measureListUnderLoad compares first pages while many clients submit jobs with first
+// pages on an idle service, and with trivial responses, which cost nothing but waiting
+// for a CPU.
 func measureListUnderLoad(ctx context.Context, b *testbed, f figures) error {
 	return b.large.measureAlongside(ctx, "crowd", load{"nothing", `{"note":"` + note + `"}`, crowd, 3, b.Duration / 2}, f)
 }

@@ -7,10 +7,10 @@ import (
 	"math"
 )
 
-// point is the cost at one number of jobs.
+// point is a cost measured with a given number of jobs.
 type point struct{ jobs, cost float64 }
 
-// The chart, in pixels.
+// Geometry of the chart, in pixels.
 const (
 	plotLeft, plotTop     = 84, 20
 	plotWidth, plotHeight = 520, 460
@@ -30,7 +30,7 @@ func (a axis) at(v float64) float64 {
 	return a.from + (math.Log10(v)-a.low)/(a.high-a.low)*(a.to-a.from)
 }
 
-// spanning returns an axis from one power of ten to another that covers all
+// spanning returns an axis that runs from one power of ten to another and covers all
 // values.
 func spanning(series [][]point, of func(point) float64, from, to float64) axis {
 	a := axis{low: math.Inf(1), high: math.Inf(-1), from: from, to: to}
@@ -42,7 +42,7 @@ func spanning(series [][]point, of func(point) float64, from, to float64) axis {
 			}
 		}
 	}
-	if a.low >= a.high { // one value or none
+	if a.low >= a.high { // at most one distinct value
 		a.low, a.high = min(a.low, 0), min(a.low, 0)+1
 	}
 	return a
@@ -88,7 +88,7 @@ func drawGrid(b *bytes.Buffer, x, y axis) {
 	}
 }
 
-// power formats a power of ten, with separators between thousands.
+// power formats a power of ten, with a thousands separator.
 func power(e float64) string {
 	if e < 0 {
 		return fmt.Sprintf("%.*f", int(-e), math.Pow(10, e))

@@ -11,13 +11,13 @@ import (
 
 // child is a process that runs until it is stopped.
 type child struct {
-	name  string // in errors
+	name  string // for error messages
 	cmd   *exec.Cmd
 	ended chan error
 }
 
-// startChild starts a command in its own process group, so that a Ctrl-C in the terminal
-// reaches only bench, which then stops its children.
+// startChild starts a command in its own process group, so that Ctrl-C in the terminal
+// signals only bench, which then stops its children.
 func startChild(name string, c *exec.Cmd) (*child, error) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// conn is an HTTP/1.1 client on one connection. It shares the CPUs with the server that
-// it measures, so it does almost nothing: it writes prebuilt requests and parses only the
-// status and length of a response.
+// conn is an HTTP/1.1 client with one connection. It shares the CPUs with the server that
+// it measures, so it does as little as possible: it writes prebuilt requests and parses
+// only the status and length of a response.
 type conn struct {
 	net    net.Conn
 	reader *bufio.Reader
-	body   []byte // of the last response returned by do
-	sink   []byte // for bodies that are discarded
+	body   []byte // body of the last response returned by do
+	sink   []byte // buffer for discarded bodies
 }
 
 // patience is the timeout of every exchange.
@@ -35,7 +35,7 @@ func dial(address string) (*conn, error) {
 
 func (c *conn) close() { _ = c.net.Close() }
 
-// requestHead returns the head of a request; header lines end with \r\n.
+// requestHead returns the head of a request. Each line in header must end with \r\n.
 func requestHead(method, path, header string, length int64) []byte {
 	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: bench\r\n%sContent-Length: %d\r\n\r\n", method, path, header, length)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// transfer is the total that some clients moved.
+// transfer is the total that a set of clients transferred.
 type transfer struct {
 	bytes   int64
 	elapsed time.Duration
@@ -16,7 +16,7 @@ type transfer struct {
 
 const mebibyte, gibibyte = 1 << 20, 1 << 30
 
-// rate is in MiB per second, cost in CPU seconds per GiB.
+// rate returns MiB per second; cost returns CPU seconds per GiB.
 func (t transfer) rate() float64 { return float64(t.bytes) / mebibyte / t.elapsed.Seconds() }
 func (t transfer) cost() float64 { return t.cpu.Seconds() / (float64(t.bytes) / gibibyte) }
 
@@ -27,7 +27,7 @@ type source struct {
 	path          string // of the payload
 }
 
-// fetch has clients send the requests in turn for a duration.
+// fetch runs clients that send the requests in turn for a duration.
 func (s source) fetch(ctx context.Context, clients int, d time.Duration, requests ...[]byte) (t transfer, err error) {
 	lengths := make([]int64, clients)
 	t.cpu, err = cpuDuring(func() error {

@@ -13,14 +13,14 @@ import (
 	"molrun/app/base/unit"
 )
 
-// Labels of seeded jobs, and the files of their users.
+// Labels and uploads of seeded jobs.
 const (
 	seedTag    = "project:folding" // of every tenth job
 	seedUpload = 100               // jobs per upload
 )
 
-// newerFilters lists the filters that were added to the API later, each with a plain page of the
-// same length. Times are within the years of the seeding.
+// newerFilters returns filters that were added to the API later, each with an unfiltered
+// page of the same length. Times are within the seeded years.
 func newerFilters(jobs int) []struct{ name, plain, path string } {
 	const page, files = firstPage, "/files?limit=50&organization=true"
 	past := func(years float64) string {
@@ -46,7 +46,7 @@ func newerFilters(jobs int) []struct{ name, plain, path string } {
 	}
 }
 
-// measureLater compares the later filters with plain pages.
+// measureLater compares each newer filter with an unfiltered page.
 func (g *growing) measureLater(ctx context.Context) (figures, error) {
 	f := figures{}
 	for _, one := range newerFilters(g.jobs) {

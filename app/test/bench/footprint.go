@@ -42,7 +42,7 @@ func measureMemory(ctx context.Context, b *testbed, f figures) error {
 	return nil
 }
 
-// measureColdStart restarts the server that has many jobs.
+// measureColdStart measures a restart of the server that has many jobs.
 func measureColdStart(ctx context.Context, b *testbed, f figures) error {
 	took, err := b.large.restart(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func measureColdStart(ctx context.Context, b *testbed, f figures) error {
 	return err
 }
 
-// measureIdle measures an idle server.
+// measureIdle measures the CPU use and memory of an idle server.
 func measureIdle(ctx context.Context, b *testbed, f figures) error {
 	pid := b.small.pid()
 	before, err := wakeUps(pid)

@@ -16,7 +16,7 @@ type figures map[string]float64
 // goal is a bound on a measured value, or on the ratio of two.
 type goal struct {
 	what          string
-	unit          string // "x" is a ratio
+	unit          string // "x" for a ratio
 	want, stretch float64
 	atLeast       bool                  // the goal is a lower bound
 	of            func(figures) float64 // NaN if not measured
@@ -50,7 +50,7 @@ func (j judged) verdict() string {
 	return "missed"
 }
 
-// judge compares the values of all rounds with the goals.
+// judge combines each goal with its values from all rounds.
 func judge(rounds []figures) []judged {
 	var all []judged
 	for _, g := range goalTable(slowDisk(rounds)) {
@@ -67,7 +67,8 @@ func judge(rounds []figures) []judged {
 }
 
 // slowDisk reports whether a sync takes more than a millisecond in most rounds. The
-// bottleneck is then the disk rather than the CPU, and the goals are higher.
+// bottleneck is then the disk rather than the CPU, so submissions must come closer to the
+// limit.
 func slowDisk(rounds []figures) bool {
 	slow := 0
 	for _, f := range rounds {
@@ -144,8 +145,7 @@ func goalTable(slowDisk bool) []goal {
 	}
 }
 
-// printTable prints the goals as a Markdown table that also reads well as plain
-// text.
+// printTable prints the goals as a Markdown table that is also readable as plain text.
 func printTable(w io.Writer, all []judged, missing []string) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(t, "| what\t| median\t| lowest to highest\t| goal\t| stretch\t|\t|")
@@ -179,7 +179,7 @@ func amount(v float64, unit string) string {
 	return number(v) + " " + unit
 }
 
-// number formats a value with three significant digits, large ones as integers.
+// number formats a value with three significant digits, or as an integer if it is large.
 func number(v float64) string {
 	if v >= 100 || v <= -100 {
 		return fmt.Sprintf("%.0f", v)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// costs might depend on the number of jobs. They are in the order of measurement: those
-// that change the data most come last.
+// costs lists the costs that might depend on the number of jobs, in the order of
+// measurement. The ones that change the data most come last.
 var costs = []struct {
 	name    string // with its unit
 	measure func(*growing, context.Context) (float64, error)
@@ -31,7 +31,7 @@ var costs = []struct {
 	{"backup, ms", (*growing).backup},
 }
 
-// What grow can be limited to.
+// Values of the flag --only of grow.
 const (
 	onlyCosts   = "costs"
 	onlyFilters = "filters"
@@ -45,8 +45,8 @@ type growing struct {
 	duration time.Duration // of each measurement
 }
 
-// measureGrowth measures each cost with each number of jobs, prints a line of
-// JSON for each number, and draws the costs if plot names a file.
+// measureGrowth measures each cost for each number of jobs, prints a line of JSON for
+// each number, and draws a chart if plot names a file.
 func measureGrowth(ctx context.Context, o options, numbers []int, plot string) error {
 	series := make([][]point, len(costs))
 	seeded := o.Seeded
@@ -88,7 +88,7 @@ func measureGrowth(ctx context.Context, o options, numbers []int, plot string) e
 	return os.WriteFile(plot, drawChart(names, series), 0o644)
 }
 
-// measureCosts measures the later filters and each cost on a new server with the given
+// measureCosts measures the newer filters and each cost on a new server with the given
 // number of jobs.
 func measureCosts(ctx context.Context, o options, jobs int) (f, filters figures, err error) {
 	dir, err := os.MkdirTemp(o.Dir, "molrun-bench-")
@@ -180,7 +180,8 @@ func (g *growing) nothing(ctx context.Context) (float64, error) {
 	return g.request(ctx, filter{user: absentUser, algorithm: seedAlgorithm(0), status: "COMPLETED"}.path())
 }
 
-// submission blocks the queue first, so that no submitted job runs.
+// submission returns the median time of a submission. It blocks the queue first, so that
+// no submitted job runs.
 func (g *growing) submission(ctx context.Context) (float64, error) {
 	if err := g.block(); err != nil {
 		return 0, err
@@ -198,7 +199,7 @@ func (g *growing) batch(context.Context) (float64, error) {
 	return milliseconds(time.Since(began)), err
 }
 
-// prune deletes the oldest jobs, as retention does.
+// prune measures the deletion of the oldest jobs, as retention does it.
 func (g *growing) prune(ctx context.Context) (float64, error) {
 	const most = 100
 	deleted := min(most, g.jobs/2)
@@ -213,7 +214,7 @@ func (g *growing) prune(ctx context.Context) (float64, error) {
 }
 
 // backup measures a backup, which copies the database and looks for the result of every
-// job. The command fails at the end because seeded jobs have no results.
+// job. The command fails in the end because seeded jobs have no results.
 func (g *growing) backup(ctx context.Context) (float64, error) {
 	began := time.Now()
 	_, err := g.run(ctx, "backup", filepath.Join(g.dir, "backups"))

@@ -14,8 +14,8 @@ import (
 
 var errEnough = errors.New("enough jobs were submitted")
 
-// measureJobs compares jobs that do nothing, from the first submission to the
-// end of the last job, with bare process starts.
+// measureJobs compares jobs whose program does nothing, timed from the first submission
+// to the end of the last job, with bare process starts.
 func measureJobs(ctx context.Context, b *testbed, f figures) error {
 	limit, err := limitStarts(ctx, b.dir, b.Duration/2)
 	if err != nil {
@@ -54,7 +54,7 @@ func awaitAll(ctx context.Context, s *server) error {
 		return err
 	}
 	defer c.close()
-	for _, status := range []string{"QUEUED", "RUNNING", "QUEUED"} { // a lost attempt is queued again
+	for _, status := range []string{"QUEUED", "RUNNING", "QUEUED"} { // QUEUED again: a lost attempt returns to the queue
 		for {
 			body, err := c.do(s.get("/jobs?limit=1&organization=true&status=" + status))
 			if err != nil {
@@ -76,7 +76,7 @@ func awaitAll(ctx context.Context, s *server) error {
 }
 
 // measureStart measures, on an idle service, the time from the submission of a job until
-// its process runs. The process itself prints the latter time.
+// its process runs. The process prints the time at which it runs.
 func measureStart(ctx context.Context, b *testbed, f figures) error {
 	series := time.Now().UnixNano()
 	var all []time.Duration
@@ -101,7 +101,7 @@ func measureStart(ctx context.Context, b *testbed, f figures) error {
 	return err
 }
 
-// printedMoment reads the time from the log of a job.
+// printedMoment returns the time printed in the log of a job.
 func printedMoment(s *server, job string) (time.Time, error) {
 	c, err := dial(s.address)
 	if err != nil {

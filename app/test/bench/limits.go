@@ -15,8 +15,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The limit for submissions puts records of 500 bytes into bbolt, with one index entry
-// for each listing that contains the job. One goroutine commits for all waiting clients.
+// The upper limit for submissions: records of 500 bytes are put into bbolt, each with one
+// index entry for each listing that contains the job. One goroutine commits for all
+// waiting clients.
 const (
 	limitIndexes = 8
 	limitValue   = 500
@@ -59,8 +60,8 @@ type committer struct {
 	ended chan struct{}
 }
 
-// run commits for all waiting callers at once. Before each commit it waits briefly for as
-// many callers as in the last one.
+// run commits for all waiting callers at once. Before each commit it waits briefly until
+// as many callers have arrived as took part in the last one.
 func (c *committer) run() {
 	defer close(c.ended)
 	expected := 1
@@ -113,8 +114,8 @@ func createLimit(tx *bolt.Tx) error {
 
 func limitBucket(n int) []byte { return fmt.Appendf(nil, "index%d", n) }
 
-// putLimit puts a record under an ascending key, and an entry into each index
-// under one of 16 groups.
+// putLimit puts a record under an ascending key, and an entry into each index under one
+// of 16 prefixes.
 func putLimit(tx *bolt.Tx, call commitCall) error {
 	key := make([]byte, 16)
 	binary.BigEndian.PutUint64(key, call.sequence)
@@ -149,8 +150,8 @@ func limitSync(ctx context.Context, dir string, d time.Duration) (s sample, err 
 // limit measurement.
 const concurrentStarts = 4
 
-// limitStarts measures how fast the machine starts and reaps processes that do
-// nothing, each in a new directory with two log files and in its own session.
+// limitStarts measures how fast the machine starts and reaps processes that do nothing,
+// each in its own session and in a new directory with two log files.
 func limitStarts(ctx context.Context, dir string, d time.Duration) (s sample, err error) {
 	dir, err = os.MkdirTemp(dir, "starts-")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// measureList compares pages of 50 among many jobs with pages among a thousand.
+// measureList compares pages of 50 jobs from a database of many jobs with pages from one
+// of a thousand.
 func measureList(ctx context.Context, b *testbed, f figures) error {
 	d := b.Duration / 4
 	for _, s := range []struct {
@@ -70,8 +71,8 @@ func filters() map[string][]filter {
 	}
 }
 
-// measureFilters compares each combination of filters with the first page, and
-// keeps the slowest of each kind.
+// measureFilters compares each combination of filters with the first page, and keeps the
+// slowest ratio of each kind.
 func measureFilters(ctx context.Context, b *testbed, f figures) error {
 	for kind, all := range filters() {
 		for _, one := range all {
@@ -110,8 +111,8 @@ func alternate(ctx context.Context, address string, d time.Duration, one, other 
 	return a, b, ctx.Err()
 }
 
-// A crowd is a set of clients that submit concurrently. They run as one process at the
-// lowest priority, since they stand for other machines.
+// A crowd is a set of clients that submit concurrently. They share one process that runs
+// at the lowest priority, since they stand for other machines.
 
 // crowdSpec configures a crowd, as JSON on its standard input.
 type crowdSpec struct {
@@ -184,17 +185,16 @@ func runCrowdProcess(ctx context.Context, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(report)
 }
 
-// busyNow is in the server's response when too many submissions are waiting to be
-// validated.
+// busyNow appears in the error when too many submissions are waiting to be validated.
 const busyNow = "status 503"
 
-// submitWithRetries submits a job, and retries while the server is busy, as on a heavily
-// loaded machine. The waiting time counts.
+// submitWithRetries submits a job, and retries while the server is busy, as happens on a
+// heavily loaded machine. The waiting time counts.
 func (s *server) submitWithRetries(c **conn, name, typ, settings string) error {
 	return withRetries(c, s.address, func() error { return s.submitNew(*c, name, typ, settings) }, busyNow)
 }
 
-// submitNew submits a job, which must be new.
+// submitNew submits a job, and fails if the job already exists.
 func (s *server) submitNew(c *conn, name, typ, settings string) error {
 	answer, err := c.do(s.submission(name, typ, settings))
 	if err == nil && !bytes.Contains(answer, []byte(`"created":true`)) {

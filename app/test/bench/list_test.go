@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// On a busy machine, a crowd completes all its submissions even if the server closes
+// On a busy machine, a crowd completes all its submissions even though the server closes
 // connections.
 func TestCrowdSubmitsAgain(t *testing.T) {
 	var asked atomic.Int32

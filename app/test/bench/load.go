@@ -10,16 +10,16 @@ import (
 // crowd is the number of clients that submit concurrently.
 const crowd = 64
 
-// client opens the client with number n. It returns the client's operation and a function
-// that closes it.
+// client starts client number n. It returns the client's operation and a function that
+// closes the client.
 type client func(n int) (op func() error, end func(), err error)
 
-// local is a client that needs no connection.
+// local returns a client that needs no connection.
 func local(op func() error) client {
 	return func(int) (func() error, func(), error) { return op, func() {}, nil }
 }
 
-// connected gives each client its own connection.
+// connected returns a client that opens its own connection.
 func connected(address string, operation func(c *conn, n int) func() error) client {
 	return func(n int) (func() error, func(), error) {
 		c, err := dial(address)
@@ -71,13 +71,13 @@ func closedLoop(ctx context.Context, clients int, d time.Duration, open client) 
 	return s, ctx.Err()
 }
 
-// sample is the latency of each of many operations.
+// sample holds the latencies of a set of operations.
 type sample struct {
 	took    []time.Duration // sorted
 	elapsed time.Duration
 }
 
-// rate is in operations per second.
+// rate returns operations per second.
 func (s sample) rate() float64 { return float64(len(s.took)) / s.elapsed.Seconds() }
 
 // quantile returns a latency in milliseconds.

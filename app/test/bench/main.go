@@ -1,5 +1,5 @@
 // Command bench measures molrun against the limits of the machine. It starts real servers
-// as child processes, drives them over HTTP, and in the same round measures the limits
+// as child processes and drives them over HTTP. In the same round it measures the limits
 // that molrun cannot beat (bare group commits to bbolt, bare process starts) and its
 // peers (nginx, OpenSSL). Absolute values depend on the machine and on noise from other
 // virtual machines; ratios within a round depend on the program.
@@ -34,7 +34,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal kills the process
 	root := &cobra.Command{
 		Use:           "bench",
 		Short:         "Measure molrun next to what the machine allows",
@@ -133,8 +133,8 @@ func rowsCommand() *cobra.Command {
 	return c
 }
 
-// withMolrun runs a measurement with the molrun binary in the options, or with one that
-// it builds.
+// withMolrun runs a measurement with the molrun binary named in the options, or builds
+// one for it.
 func withMolrun(ctx context.Context, o options, measure func(options) error) (err error) {
 	if o.Molrun != "" {
 		return measure(o)
@@ -176,7 +176,7 @@ func seedCommand() *cobra.Command {
 	return c
 }
 
-// bareCommand is started by run as a separate process.
+// bareCommand returns the command that run starts as the separate process of serveBare.
 func bareCommand() *cobra.Command {
 	var dir, address string
 	c := &cobra.Command{
@@ -191,8 +191,8 @@ func bareCommand() *cobra.Command {
 	return c
 }
 
-// childCommand is started by run as a separate process that reads its instructions from
-// standard input.
+// childCommand returns a command that run starts as a separate process, and that reads
+// its instructions from standard input.
 func childCommand(name string, run func(context.Context, io.Reader, io.Writer) error) *cobra.Command {
 	return &cobra.Command{
 		Use:    name,

@@ -12,7 +12,8 @@ import (
 	"molrun/app/test/whole"
 )
 
-// nginx is the peer for downloads (sendfile) and uploads (DAV).
+// nginx is the server that molrun is compared with for downloads (sendfile) and uploads
+// (DAV).
 type nginx struct {
 	process *child
 	files   string // the directory it serves
@@ -61,7 +62,7 @@ func startNginx(ctx context.Context, dir string) (*nginx, error) {
 	}
 	text := fmt.Sprintf(nginxConfig, dir, n.address)
 	if os.Getuid() == 0 {
-		text = "user root;\n" + text // only root can enter the directory
+		text = "user root;\n" + text // only root can access the directory
 	}
 	config, log := filepath.Join(dir, "nginx.conf"), filepath.Join(dir, "error.log")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {

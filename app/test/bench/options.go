@@ -20,7 +20,7 @@ type options struct {
 	Duration time.Duration // of each measurement
 	Only     []string      // what grow measures
 	Size     unit.Bytes    // of uploaded and downloaded files
-	Largest  unit.Bytes    // of the largest file of a result, which is sparse
+	Largest  unit.Bytes    // size of the largest file in a result, which is sparse
 
 	Table io.Writer // of the goals
 	Lines io.Writer // JSON, one line per measurement; nil prints none
@@ -44,8 +44,8 @@ func addPlaces(f *pflag.FlagSet, o *options) {
 // size is a flag such as 16MiB.
 type size struct{ *unit.Bytes }
 
-// Set reads the value of the flag.
+// Set parses the value of the flag.
 func (s size) Set(text string) error { return s.UnmarshalText([]byte(text)) }
 
-// Type names the kind of value in the help.
+// Type returns the placeholder for the value in the help.
 func (size) Type() string { return "size" }

@@ -16,11 +16,11 @@ import (
 
 const firstPage = "/jobs?limit=50&organization=true"
 
-// pageAfter returns the path of the page at a cursor.
+// pageAfter returns the path of the page that starts at a cursor.
 func pageAfter(cursor string) string { return firstPage + "&startKey=" + url.QueryEscape(cursor) }
 
-// collectCursors walks the whole listing and keeps the cursors of at least as
-// many pages, evenly spaced. A listing of one page has none.
+// collectCursors walks the whole listing and keeps at least the given number of page
+// cursors, evenly spaced, or all if there are fewer. A listing of one page has none.
 func (s *server) collectCursors(least int) error {
 	c, err := dial(s.address)
 	if err != nil {
@@ -64,8 +64,8 @@ func cursorOf(body []byte) (string, error) {
 	return "", nil
 }
 
-// randomPages returns requests for random pages, or for the first page if there
-// is no other.
+// randomPages returns requests for pages in random order, or for the first page if there
+// is only one.
 func (s *server) randomPages() [][]byte {
 	if len(s.cursors) == 0 {
 		return [][]byte{s.get(firstPage)}
@@ -93,12 +93,13 @@ func (f filter) path() string {
 	return path
 }
 
-// A person is a client that sends requests at a steady pace, without waiting for
-// responses, so that no wait hides another. It runs in its own process at the highest
-// priority, since it stands for a user at another machine.
+// A person is a client that sends requests at a steady pace without waiting for
+// responses, so that a slow response does not delay the next request and hide its
+// latency. It runs in its own process at the highest priority, since it stands for a user
+// at another machine.
 
 // personSpec configures a person, as JSON on its standard input. The person stops at the
-// end of the input.
+// end of its input.
 type personSpec struct {
 	Address  string
 	Requests [][]byte // sent in turn
@@ -107,7 +108,7 @@ type personSpec struct {
 
 // reply is the response to one request of a person.
 type reply struct {
-	Request int   // its index in the spec
+	Request int   // index in the spec
 	Sent    int64 // Unix time in nanoseconds
 	Took    time.Duration
 	CPU     time.Duration // used by the person so far
@@ -124,7 +125,7 @@ func runPerson(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // until the end of the input
+		_, _ = io.Copy(io.Discard, in) // blocks until the end of the input
 		stop()
 	}()
 	p := &person{spec: spec}
@@ -139,7 +140,7 @@ func runPerson(ctx context.Context, in io.Reader, out io.Writer) error {
 			<-slots
 		})
 		next = next.Add(spec.Every)
-		_ = pause(ctx, time.Until(next)) // the loop ends with the context
+		_ = pause(ctx, time.Until(next)) // on cancellation, the loop condition ends the loop
 	}
 	asking.Wait()
 	return json.NewEncoder(out).Encode(p.replies)
@@ -154,19 +155,18 @@ type person struct {
 }
 
 // Requests of a person pile up when the machine stalls, until the key or the service has
-// too many in progress. Requests rejected for that reason are sent again; the waiting
+// too many in progress. Requests rejected for that reason are sent again, and the waiting
 // time counts.
 const (
-	maxConcurrent = 4000 // at once, each on its own connection
+	maxConcurrent = 4000 // requests in progress, each on its own connection
 	retryPause    = 10 * time.Millisecond
-	maxRetries    = 1000 // times
+	maxRetries    = 1000
 	tooManyNow    = "status 429"
 )
 
-// withRetries calls ask, and retries on a new connection while the server rejects the
-// request with one of the refusals or hangs up: a server with many connections closes
-// those that have been idle the longest. ask must detect if its request is processed
-// twice.
+// withRetries calls ask, and retries on a new connection while ask fails with one of the
+// refusals or the server hangs up: a server with many connections closes those that have
+// been idle the longest. ask must detect when its request is processed twice.
 func withRetries(c **conn, address string, ask func() error, refusals ...string) (err error) {
 	for range maxRetries {
 		refused := func(refusal string) bool { return strings.Contains(err.Error(), refusal) }
@@ -189,8 +189,8 @@ func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// ask sends a request on its own connection. The latency counts from the time at which
-// the request was due.
+// ask sends a request on an idle or new connection. The latency counts from the time at
+// which the request was due.
 func (p *person) ask(request int, due time.Time) {
 	c, err := p.take()
 	r := reply{Request: request, Sent: due.UnixNano()}

@@ -16,8 +16,8 @@ type payload struct {
 	size int64
 }
 
-// makePayload makes the file in memory if possible, so that the clients cost
-// little, and otherwise below dir.
+// makePayload creates the file in memory if possible, so that reading it costs the
+// clients little, and otherwise below dir.
 func makePayload(dir string, size int64) (*payload, error) {
 	parent, err := os.MkdirTemp("/dev/shm", "molrun-bench-")
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *payload) copyTo(path string) error {
 	return errors.Join(err, out.Close())
 }
 
-// put sends the file in a PUT and returns how long that took.
+// put sends the file in a PUT request and returns how long that took.
 func (p *payload) put(address, path string) (time.Duration, error) {
 	f, err := os.Open(p.path)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *payload) put(address, path string) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// upload is a file on a server.
+// upload is a file stored on a server.
 type upload struct {
 	id, download string        // download is a path
 	took         time.Duration // of the PUT
@@ -84,7 +84,8 @@ func (p *payload) upload(s *server, name string) (u upload, err error) {
 	return u, nil
 }
 
-// measure measures one transfer of the whole file. move returns how long it took.
+// measure measures one transfer of the whole file by move, which returns how long it
+// took.
 func (p *payload) measure(move func() (time.Duration, error), pids ...int) (t transfer, err error) {
 	t.bytes = p.size
 	t.cpu, err = cpuDuring(func() (err error) {

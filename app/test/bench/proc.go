@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuDuring returns the CPU time that processes use while run runs, including the
-// children they have waited for.
+// cpuDuring returns the CPU time that processes use while run runs, including the CPU
+// time of children that they reap.
 func cpuDuring(run func() error, pids ...int) (time.Duration, error) {
 	before, err := cpuOf(pids)
 	if err != nil {
@@ -38,8 +38,8 @@ func cpuOf(pids []int) (total time.Duration, err error) {
 	return total, nil
 }
 
-// clocksOf returns the CPU time of a process itself, and that of the children it has
-// waited for, including their own children.
+// clocksOf returns the CPU time of a process, and the CPU time of the children it has
+// reaped, including their own reaped children.
 func clocksOf(pid int) (process, children time.Duration, err error) {
 	process, err = clockOf(pid)
 	if err != nil {
@@ -49,7 +49,7 @@ func clocksOf(pid int) (process, children time.Duration, err error) {
 	return process, children, err
 }
 
-// clockOf reads the CPU clock of a process, which is exact.
+// clockOf reads the CPU-time clock of a process, which is not rounded to ticks.
 func clockOf(pid int) (time.Duration, error) {
 	const scheduled = 2 // all threads, as clock_getcpuclockid(3) encodes it
 	var t unix.Timespec
@@ -59,16 +59,17 @@ func clockOf(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// tick is the unit of CPU times in /proc, the same on every Linux.
+// tick is the unit of CPU times in /proc, which is the same on all Linux systems.
 const tick = 10 * time.Millisecond
 
-// childrenOf returns the CPU time of a process's children, in whole ticks.
+// childrenOf returns the CPU time of the children that a process has reaped, in whole
+// ticks.
 func childrenOf(pid int) (total time.Duration, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), ") ") // after the name
+	_, rest, _ := strings.Cut(string(text), ") ") // after the command name
 	fields := strings.Fields(rest)
 	if len(fields) < 15 {
 		return 0, fmt.Errorf("/proc/%d/stat is too short", pid)
@@ -92,13 +93,13 @@ func awaitChildren(ctx context.Context, pid int) error {
 		}
 		found := ""
 		for _, list := range lists {
-			text, _ := os.ReadFile(list) // the thread might just have ended
+			text, _ := os.ReadFile(list) // the thread might have just exited
 			found += string(text)
 		}
 		if found == "" {
 			return nil
 		}
-		_ = pause(ctx, 20*time.Millisecond) // the loop ends with the context
+		_ = pause(ctx, 20*time.Millisecond) // on cancellation, the loop condition ends the loop
 	}
 	return fmt.Errorf("wait for the server's children to exit: %w", ctx.Err())
 }
@@ -155,7 +156,7 @@ func watchMemory(pid int) (stop func() []memory) {
 	}
 }
 
-// wakeUps returns how often the threads of a process have gone to sleep.
+// wakeUps returns the number of times that the threads of a process have gone to sleep.
 func wakeUps(pid int) (sum int64, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil {
@@ -171,7 +172,7 @@ func wakeUps(pid int) (sum int64, err error) {
 	return sum, nil
 }
 
-// load1 returns the load average of the last minute.
+// load1 returns the one-minute load average.
 func load1() (load float64, err error) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

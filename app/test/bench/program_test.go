@@ -51,8 +51,8 @@ func bench(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
-// shortRun returns the arguments of a run that takes seconds. It shows that everything is
-// measured; the values mean nothing.
+// shortRun returns the arguments of a run that takes seconds. It is too short for
+// meaningful values, and tests only that everything is measured.
 func shortRun(dir string, more ...string) []string {
 	return append([]string{
 		"run", "--molrun", molrun, "--jobs", "3000", "--rounds", "1", "--for", "100ms", "--size", "4MiB", "--largest", "64MiB", "--dir", dir,

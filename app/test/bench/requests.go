@@ -11,7 +11,7 @@ import (
 	"molrun/app"
 )
 
-// header authenticates a request.
+// header returns the header line that authenticates a request.
 func (s *server) header() string { return "X-Api-Key: " + s.key + "\r\n" }
 
 // get, del and post return the bytes of a request to the API.
@@ -37,7 +37,7 @@ func (s *server) call(request []byte, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// calling is a client that sends these requests in turn.
+// calling returns a client that sends the requests in turn.
 func (s *server) calling(requests ...[]byte) client {
 	return connected(s.address, func(c *conn, n int) func() error {
 		next := n
@@ -49,11 +49,11 @@ func (s *server) calling(requests ...[]byte) client {
 	})
 }
 
-// note pads the settings to the length of those of seeded jobs.
+// note pads the settings of a job to the length of seeded settings.
 var note = strings.Repeat("molecule ", seedSettings/9)
 
-// submitting is a client that submits jobs with new names, each with a few hundred bytes
-// of settings.
+// submitting returns a client that submits jobs with new names, each with a few hundred
+// bytes of settings.
 func (s *server) submitting() client {
 	s.series++
 	series := s.series
@@ -75,7 +75,7 @@ func (s *server) submission(name, typ, settings string) []byte {
 	return s.post("/submit-job", fmt.Appendf(nil, `{"jobName":%q,"type":%q,"settings":%s}`, name, typ, settings))
 }
 
-// complete submits a job, unless it exists, and waits until it has completed.
+// complete submits a job, unless it exists, and waits until the job has completed.
 func (s *server) complete(name, typ, settings string) error {
 	if err := s.call(s.submission(name, typ, settings), nil); err != nil {
 		return err
@@ -94,7 +94,8 @@ func (s *server) block() error {
 	return err
 }
 
-// unblock cancels the blocking job, so that its process does not outlive the server.
+// unblock cancels the blocking job, so that the job's process does not outlive the
+// server.
 func (s *server) unblock() error {
 	if err := s.call(s.post("/jobs/blocker/cancel", nil), nil); err != nil {
 		return err
@@ -121,7 +122,7 @@ func (s *server) awaitJob(name string) (status app.Status, failure json.RawMessa
 	return "", nil, fmt.Errorf("job %s did not finish within %s", name, patience)
 }
 
-// resultLink returns the path of a job's result, or of one of its files.
+// resultLink returns the path to download a job's result, or one file of it.
 func (s *server) resultLink(job, file string) (string, error) {
 	body := fmt.Appendf(nil, `{"jobName":%q}`, job)
 	if file != "" {
@@ -132,7 +133,7 @@ func (s *server) resultLink(job, file string) (string, error) {
 	return linkPath(link.DownloadURL), err
 }
 
-// linkPath returns a link without its host.
+// linkPath returns the path and query of a link.
 func linkPath(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

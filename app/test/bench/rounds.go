@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// measurements in order. Those that are compared with each other are adjacent.
+// measurements lists the measurements in order. Those compared with each other are
+// adjacent.
 var measurements = []struct {
 	name string
 	run  func(context.Context, *testbed, figures) error
@@ -32,7 +33,7 @@ var measurements = []struct {
 	{"idle", measureIdle},
 }
 
-// runRounds runs the named measurements, or all, in rounds and prints the goals.
+// runRounds runs the named measurements, or all of them, in rounds and prints the goals.
 func runRounds(ctx context.Context, o options, only []string) (err error) {
 	b := &testbed{options: o}
 	defer func() { err = errors.Join(err, b.close()) }()

@@ -13,7 +13,7 @@ import (
 	"molrun/app"
 )
 
-// rowCPUs is the number of CPUs of the service, and of xargs.
+// rowCPUs is the number of CPUs that the service and xargs may use.
 const rowCPUs = 2
 
 // shortRows is a batch of jobs that all run the same short program.
@@ -32,9 +32,10 @@ func (r shortRows) program() []string {
 	return []string{"/bin/sleep", fmt.Sprint(r.Seconds)}
 }
 
-// algorithm declares its jobs short, so that they share processes from the first job on.
+// algorithm returns an algorithm file that declares its jobs short, so that they share
+// processes from the first job on.
 func (r shortRows) algorithm() string {
-	const least = 0.05 // runtime allowed for /bin/true on a busy machine
+	const least = 0.05 // runtime allowed for /bin/true on a busy machine, in seconds
 	return fmt.Sprintf(`format = 1
 type = "row"
 version = "1"
@@ -55,7 +56,7 @@ memory = "16MiB"
 `, strings.Join(r.program(), `", "`), max(r.Seconds, least))
 }
 
-// body returns the request body that submits the batch.
+// body returns the body of the request that submits the batch.
 func (r shortRows) body() []byte {
 	b := []byte(`{"batchName":"rows","type":"row","settings":[`)
 	for n := range r.Rows {
@@ -67,14 +68,14 @@ func (r shortRows) body() []byte {
 	return append(b, "]}"...)
 }
 
-// limit bounds the wait for the batch: each job is allowed one second more than its
-// program takes.
+// limit returns the longest time to wait for the batch. It allows each job one second
+// more than its program takes.
 func (r shortRows) limit() time.Duration {
 	return patience + time.Duration(float64(r.Rows)*(r.Seconds+1)/rowCPUs*float64(time.Second))
 }
 
-// measureRows measures in each round a batch of short jobs on a new service, between two
-// measurements of xargs with the same program, and prints a line of JSON for each round.
+// measureRows measures a batch of short jobs on a new service in each round, with xargs
+// running the same program before and after it, and prints a line of JSON per round.
 func measureRows(ctx context.Context, o options, r shortRows) error {
 	for round := range o.Rounds {
 		f := figures{}
@@ -139,15 +140,15 @@ func (r shortRows) measureBatch(ctx context.Context, o options, dir string, f fi
 	return nil
 }
 
-// cancelRows cancels the batch, so that no job outlives the server.
+// cancelRows cancels the batch, so that none of its jobs outlives the server.
 func (s *server) cancelRows() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return errors.Join(s.call(s.post("/jobs/rows/cancel", nil), nil), awaitChildren(ctx, s.pid()))
 }
 
-// measureOn submits the batch and waits until it has finished and the processes shared by
-// its jobs have exited: their CPU time is known only then.
+// measureOn submits the batch and waits until it has finished and the processes that its
+// jobs share have exited, because their CPU time is known only then.
 func (r shortRows) measureOn(ctx context.Context, s *server, f figures) error {
 	ctx, cancel := context.WithTimeout(ctx, r.limit())
 	defer cancel()
@@ -176,7 +177,8 @@ func (r shortRows) measureOn(ctx context.Context, s *server, f figures) error {
 	return err
 }
 
-// awaitRows waits for the end of the batch. It fails unless every job completes.
+// awaitRows waits for the end of the batch. It returns an error unless every job
+// completes.
 func (s *server) awaitRows(ctx context.Context, rows int) error {
 	for ctx.Err() == nil {
 		var batch struct {
@@ -198,11 +200,11 @@ func (s *server) awaitRows(ctx context.Context, rows int) error {
 }
 
 // afterSubmission is how long the service stays busy after it has responded to a
-// submission: jobs are starting, and its garbage is not yet collected.
+// submission, because jobs are starting and its garbage is not yet collected.
 const afterSubmission = 30 * time.Second
 
-// addMemory adds the peaks during the submission, shortly after it, and later. A batch
-// that ends sooner has no later peak.
+// addMemory adds the peak memory during the submission, shortly after it, and later. A
+// batch that ends sooner has no later peak.
 func (f figures) addMemory(all []memory, answered time.Time) {
 	for _, m := range all {
 		phase := "memory.later"
@@ -216,17 +218,17 @@ func (f figures) addMemory(all []memory, answered time.Time) {
 	}
 }
 
-// starts is the time that xargs took.
+// starts is the time that xargs took, and its CPU time.
 type starts struct {
 	took, cpu time.Duration
 }
 
-// rate is in programs per second.
+// rate returns programs per second.
 func (s starts) rate(n int) float64 { return float64(n) / s.took.Seconds() }
 
-// xargs runs the program of a job Peer times, two at a time. This is what users do
-// without a service, with no log, directory or record for each run. With Sandbox, bwrap
-// starts the program.
+// xargs runs the program of a job Peer times, two at a time, as users do without a
+// service: with no log, directory or record for each run. If Sandbox is set, bwrap starts
+// the program.
 func (r shortRows) xargs(ctx context.Context, dir string) (s starts, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit())
 	defer cancel()
@@ -234,7 +236,7 @@ func (r shortRows) xargs(ctx context.Context, dir string) (s starts, err error) 
 	if r.Sandbox {
 		argv = append(bubblewrap(dir), argv...)
 	}
-	// Without {} in the command, -I runs it once for each line.
+	// -I runs the command once per line, even though it does not contain {}.
 	c := exec.CommandContext(ctx, "xargs", append([]string{"-P", fmt.Sprint(rowCPUs), "-I", "{}"}, argv...)...)
 	c.Stdin, c.Dir, c.Env = strings.NewReader(strings.Repeat("row\n", r.Peer)), dir, environment()
 	began := time.Now()
@@ -244,7 +246,7 @@ func (r shortRows) xargs(ctx context.Context, dir string) (s starts, err error) 
 	return starts{time.Since(began), c.ProcessState.UserTime() + c.ProcessState.SystemTime()}, nil
 }
 
-// bubblewrap returns the start of a command that runs in the nearest simple equivalent of
+// bubblewrap returns the bwrap arguments that start a command in a close equivalent of
 // the service's sandbox: the same namespaces, but with the machine's entire /etc, which
 // takes one mount, an empty /tmp, and no intermediate process.
 func bubblewrap(work string) []string {

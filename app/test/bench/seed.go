@@ -19,7 +19,7 @@ import (
 	"molrun/storage"
 )
 
-// The jobs of a seeded database.
+// Properties of the seeded jobs.
 const (
 	organization = "lab"
 
@@ -30,7 +30,7 @@ const (
 
 	minSeedGroup, maxSeedGroup = 1000, 10_000 // jobs per transaction
 
-	rareHits = 20 // jobs of the rare user, and of the rare algorithm
+	rareHits = 20 // jobs of the rare user, and jobs of the rare algorithm
 )
 
 // Values of filters that match few jobs, far apart, and values that match none.
@@ -43,8 +43,8 @@ func seedUser(n int) string      { return fmt.Sprintf("user%02d@lab.example", n)
 func seedAlgorithm(n int) string { return fmt.Sprintf("algorithm-%02d", n) }
 
 // seed fills the database of a data directory that no service is using with finished jobs
-// of the last years. A few users have most of the jobs, and one job in ten has failed.
-// The jobs have no results.
+// spread over the last years. A few users have most of the jobs, and one job in ten has
+// failed. The jobs have no results.
 func seed(ctx context.Context, data string, jobs int, progress func(done int)) (err error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
@@ -87,14 +87,12 @@ func seed(ctx context.Context, data string, jobs int, progress func(done int)) (
 	return nil
 }
 
-// groupAfter returns how many jobs go into the next transaction. Large groups
-// save commits. But bbolt splits a page only at the commit, and inserting into
-// an oversized page costs the square of its size, so groups stay small while the
-// database has few pages.
+// groupAfter returns how many jobs the next transaction adds. Large groups save commits.
+// But bbolt splits a page only at the commit, and inserting into an oversized page costs
+// the square of its size, so groups stay small while the database has few pages.
 func groupAfter(made int) int { return min(max(minSeedGroup, made/4), maxSeedGroup) }
 
-// seeding makes jobs in chronological order. Only their times differ between
-// runs.
+// seeding creates jobs in chronological order. Only their times differ between runs.
 type seeding struct {
 	random            *rand.Rand
 	users, algorithms *rand.Zipf
@@ -114,8 +112,8 @@ func newSeeding(jobs int) *seeding {
 	}
 }
 
-// rare reports whether the next job is one of the few with a rare value. Each
-// kind of value has its own positions.
+// rare reports whether the next job is one of the few with a rare value. Each kind of
+// value is rare at different positions.
 func (s *seeding) rare(kind int) bool {
 	apart := max(1, s.jobs/rareHits)
 	return s.made%apart == kind*apart/4
@@ -187,7 +185,7 @@ func (s *seeding) finish(j *app.Job, at time.Time) {
 	j.ResultBytes = &size
 }
 
-// seconds returns a random duration with this mean, rounded to milliseconds.
+// seconds returns a random duration with the given mean, rounded to milliseconds.
 func (s *seeding) seconds(mean float64) float64 {
 	return math.Round(s.random.ExpFloat64()*mean*1000) / 1000
 }

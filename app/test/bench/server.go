@@ -16,30 +16,30 @@ import (
 // server is a molrun process on a data directory.
 type server struct {
 	program string
-	dir     string // of data, configuration, algorithms and log
+	dir     string // has the data, configuration, algorithms and log
 	address string
 	key     string
 	process *child
 
-	blocked bool     // by the job that keeps the others queued
+	blocked bool     // a job keeps the others queued
 	series  int      // makes the names of submitted jobs unique
-	cursors []string // of pages of its jobs
+	cursors []string // cursors of pages of its jobs
 }
 
-// algorithms of the server, by name.
+// algorithms contains the algorithm files of the server, by name.
 var algorithms = map[string]string{
 	// nothing shows the cost of a job apart from its program.
 	"nothing": `command = ["/bin/true"]` + parameter("note", "string"),
-	// checked has a program that validates its settings.
+	// checked runs a program that validates its settings.
 	"checked": `command = ["/bin/true"]` + "\n\n[validate]\ncommand = [\"/bin/echo\", \"[]\"]",
 	// moment prints the time at which its process runs.
 	"moment": `command = ["/bin/date", "+%s%N"]`,
 	// sleep reserves a CPU without using it, so that other jobs stay queued.
 	"sleep": `command = ["/bin/sleep", "{settings.seconds}"]` + parameter("seconds", "integer"),
-	// make-files leaves a result of many files.
+	// make-files creates a result of many files.
 	"make-files": `command = ["/bin/sh", "-c", "head -c {settings.bytes} /dev/zero | split -a 4 -b {settings.each} - out/part-"]` +
 		parameter("bytes", "integer") + parameter("each", "integer"),
-	// make-hole leaves a result of one sparse file.
+	// make-hole creates a result of one sparse file.
 	"make-hole": `command = ["/usr/bin/truncate", "-s", "{settings.bytes}", "out/hole"]` + parameter("bytes", "integer"),
 }
 
@@ -52,7 +52,7 @@ func parameter(name, kind string) string {
 // request.
 const longTimeouts = "[limits]\nheader_time = \"10m\"\nidle_time = \"20m\"\n"
 
-// newServer prepares the directory of a server; the data can exist already.
+// newServer prepares the directory of a server, which can already contain data.
 func newServer(program, dir string, cpus int) (*server, error) {
 	s := &server{program: program, dir: dir}
 	if err := os.MkdirAll(filepath.Join(dir, "algorithms"), 0o700); err != nil {
@@ -72,7 +72,7 @@ func (s *server) addAlgorithm(name, text string) error {
 	return os.WriteFile(filepath.Join(s.dir, "algorithms", name+".toml"), []byte(text), 0o600)
 }
 
-// configure writes the configuration, with a setting of the sandbox.
+// configure writes the configuration, with the given sandbox setting.
 func (s *server) configure(cpus int, sandbox string) error {
 	config := fmt.Sprintf("data = %q\nalgorithms = %q\n[runner]\ncpus = %d\nsandbox = %q\n[log]\nformat = \"json\"\n%s",
 		s.data(), filepath.Join(s.dir, "algorithms"), cpus, sandbox, longTimeouts)
@@ -128,7 +128,7 @@ func environment() (kept []string) {
 	return kept
 }
 
-// probe makes one request without a key.
+// probe makes one request without an API key.
 func (s *server) probe() error {
 	c, err := dial(s.address)
 	if err != nil {
@@ -159,14 +159,14 @@ func (s *server) restart(ctx context.Context) (took time.Duration, err error) {
 	return s.start(ctx)
 }
 
-// stop ends the process.
+// stop stops the process.
 func (s *server) stop() error {
 	p := s.process
 	s.process = nil
 	return p.stop()
 }
 
-// close ends the process and the job that blocks its queue. It does nothing on a nil
+// close stops the process, and the job that blocks its queue. It does nothing on a nil
 // server.
 func (s *server) close() error {
 	if s == nil {

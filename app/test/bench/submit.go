@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// measureSync shows how fast the disk is.
+// measureSync measures how fast the disk is.
 func measureSync(ctx context.Context, b *testbed, f figures) error {
 	s, err := limitSync(ctx, b.dir, b.Duration/4)
 	f["sync.p50"], f["sync.p99"] = s.quantile(.5), s.quantile(.99)
 	return err
 }
 
-// measureSubmit compares durable submissions of many clients with bare commits.
+// measureSubmit compares durable submissions by many clients with bare commits.
 func measureSubmit(ctx context.Context, b *testbed, f figures) error {
 	var limit, s sample
 	limitCPU, err := cpuDuring(func() (err error) {
@@ -51,7 +51,8 @@ func measureSubmit(ctx context.Context, b *testbed, f figures) error {
 	return nil
 }
 
-// measureSubmitOne compares the submissions of one client with single commits.
+// measureSubmitOne compares the submissions of a single client with bare commits of a
+// single client.
 func measureSubmitOne(ctx context.Context, b *testbed, f figures) error {
 	limit, err := limitCommits(ctx, b.dir, 1, b.Duration/2)
 	if err != nil {
@@ -62,12 +63,12 @@ func measureSubmitOne(ctx context.Context, b *testbed, f figures) error {
 	return err
 }
 
-// crowdOfListeners is the number of streams of events.
+// crowdOfListeners is the number of event streams.
 const crowdOfListeners = 1000
 
-// measureListeners compares submissions of many clients with submissions while a thousand
-// others listen: to their own jobs, so that they receive no events, and to all jobs. It
-// also measures a server that has listeners and nothing else to do.
+// measureListeners compares submissions of many clients with and without a thousand event
+// streams. The streams follow either a user's own jobs, so that they receive no events,
+// or all jobs. It also measures a server with such streams and no other load.
 func measureListeners(ctx context.Context, b *testbed, f figures) error {
 	if err := measureIdleListeners(ctx, b, f); err != nil {
 		return err
@@ -84,8 +85,8 @@ func measureListeners(ctx context.Context, b *testbed, f figures) error {
 	return nil
 }
 
-// submitBesideListeners measures submissions with listeners, and before and after that
-// without.
+// submitBesideListeners measures submissions with event streams, and before and after
+// that without any.
 func (b *testbed) submitBesideListeners(ctx context.Context, other *server, path, name string, f figures) error {
 	var rates, costs [3]float64
 	for i := range rates {
@@ -125,7 +126,7 @@ func measureIdleListeners(ctx context.Context, b *testbed, f figures) error {
 	if err != nil {
 		return err
 	}
-	settled := pause(ctx, time.Second) // opening the streams is over
+	settled := pause(ctx, time.Second) // waits until the server has finished opening the streams
 	after, err := anonymousMemory(s.pid())
 	cpu, cpuErr := cpuDuring(func() error { return pause(ctx, b.Duration) }, s.pid())
 	f["listeners.memory"], f["listeners.cpu"] = after-before, milliseconds(cpu)/b.Duration.Seconds()
@@ -138,7 +139,7 @@ type listening struct {
 	all   sync.WaitGroup
 }
 
-// listen opens the streams and waits until each has confirmed that it is listening.
+// listen opens the streams and waits until the server has confirmed each.
 func (s *server) listen(path string) (*listening, error) {
 	l := &listening{}
 	request := s.get(path)
@@ -160,7 +161,7 @@ func (s *server) listen(path string) (*listening, error) {
 		}
 		l.all.Go(func() {
 			_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 4<<10))
-		}) // until it is closed
+		}) // until the stream is closed
 	}
 	return l, nil
 }

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// testbed is shared by the measurements of a run: servers, peers and a file to transfer.
+// testbed holds what all measurements of a run share: servers, peers and a file to
+// transfer.
 type testbed struct {
 	options
-	dir string // of all files except the payload
+	dir string // contains all files except the payload
 
 	large, small *server // with many jobs and with a thousand
 	queue        *server // keeps submitted jobs queued
@@ -25,8 +26,8 @@ type testbed struct {
 	peer     *nginx // nil if nginx is not installed
 }
 
-// open seeds the databases and starts all servers. It returns the measurements of the
-// seeding.
+// open seeds the databases and starts all servers. It returns the measurements taken
+// while seeding.
 func (b *testbed) open(ctx context.Context) (f figures, err error) {
 	if b.dir, err = os.MkdirTemp(b.Dir, "molrun-bench-"); err != nil {
 		return nil, err
@@ -76,7 +77,8 @@ func (b *testbed) seedServers(ctx context.Context) (figures, error) {
 	return f, err
 }
 
-// seedOrCopy fills a data directory, by copying a seeded one if there is one.
+// seedOrCopy fills a data directory with a copy of seeded, or seeds it if seeded is
+// empty.
 func seedOrCopy(ctx context.Context, seeded, data string, jobs int, progress func(done int)) error {
 	if seeded == "" {
 		return seed(ctx, data, jobs, progress)
@@ -95,7 +97,7 @@ func bytesPerJob(s *server, jobs int) (float64, error) {
 	return float64(info.Size()) / float64(jobs), nil
 }
 
-// openFiles makes the payload, uploads it and starts the servers to compare with.
+// openFiles creates the payload, uploads it and starts the servers to compare with.
 func (b *testbed) openFiles(ctx context.Context) (err error) {
 	if b.payload, err = makePayload(b.dir, int64(b.Size)); err != nil {
 		return err
@@ -119,7 +121,7 @@ func (b *testbed) openFiles(ctx context.Context) (err error) {
 	return b.jobs.call(b.jobs.post("/upload/"+u.id+"/complete", fmt.Appendf(nil, `{"size":%d}`, b.payload.size)), nil)
 }
 
-// missing lists in sentences the comparisons that this machine cannot make.
+// missing returns a sentence for each comparison that is not possible on this machine.
 func (b *testbed) missing() (sentences []string) {
 	if b.peer == nil {
 		sentences = append(sentences, "skipped: the comparisons with nginx, which is not installed (Debian: nginx-light)")

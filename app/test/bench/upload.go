@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// measureUpload compares durable uploads that compute a digest with those of the peer,
-// which are not durable and compute none.
+// measureUpload compares molrun's uploads, which are durable and include a digest, with
+// those of nginx, which do neither.
 func measureUpload(ctx context.Context, b *testbed, f figures) error {
 	if b.peer != nil {
 		const path = "/dav/upload"
@@ -51,8 +51,8 @@ func measureUpload(ctx context.Context, b *testbed, f figures) error {
 }
 
 // touchMemory writes a file as large as the payload and removes it. A virtual machine
-// returns unused memory to its host, and the first process that writes there again pays
-// for that, which is no cost of either server.
+// returns unused memory to its host, and the next process to use that memory has to wait
+// for it; neither server should be charged for that.
 func touchMemory(p *payload) error {
 	f, err := os.CreateTemp(filepath.Dir(p.path), "memory")
 	if err != nil {
@@ -69,7 +69,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// digestCost returns the CPU seconds per GiB of SHA-256, excluding those of reading the
+// digestCost returns the CPU seconds per GiB of SHA-256, without the cost of reading the
 // file.
 func digestCost(p *payload) (float64, error) {
 	hashing, err := readInto(sha256.New(), p)
@@ -87,14 +87,14 @@ func readInto(w io.Writer, p *payload) (transfer, error) {
 			return 0, err
 		}
 		defer f.Close()
-		// The wrappers keep io.CopyBuffer from using ReadFrom or WriteTo.
+		// The wrappers hide ReadFrom and WriteTo from io.CopyBuffer.
 		_, err = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{f}, make([]byte, 256<<10))
 		return 0, err
 	}, os.Getpid())
 }
 
-// opensslCost returns the CPU seconds per GiB of OpenSSL's SHA-256, including
-// those of reading the file. It reports false if OpenSSL is not installed.
+// opensslCost returns the CPU seconds per GiB of OpenSSL's SHA-256, including the cost of
+// reading the file. It reports false if OpenSSL is not installed.
 func opensslCost(ctx context.Context, p *payload) (float64, bool) {
 	c := exec.CommandContext(ctx, "openssl", "dgst", "-sha256", p.path)
 	if c.Run() != nil {

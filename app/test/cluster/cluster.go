@@ -26,10 +26,10 @@ const timeout = 4 * time.Minute
 type Cluster struct {
 	Conf string // path of slurm.conf
 
-	base   string // directory of the scripts, and of state unless the user provides the cluster
+	base   string // directory of the scripts, and of the state of a cluster started here
 	state  string // directory given to slurm-up and slurm-down
 	ports  *ports
-	keeper *exec.Cmd // purges the cluster when life closes
+	keeper *exec.Cmd // purges the cluster once life is closed
 	life   io.Closer
 }
 
@@ -80,8 +80,7 @@ func start(k Knobs) (c *Cluster, err error) {
 	return c, c.up(env)
 }
 
-// unpack writes the scripts into the base directory, and lets other users enter
-// it.
+// unpack writes the scripts into the base directory, which other users can enter.
 func (c *Cluster) unpack() error {
 	if err := os.Chmod(c.base, 0o755); err != nil {
 		return err
@@ -100,7 +99,7 @@ func (c *Cluster) unpack() error {
 }
 
 // startKeeper starts a process that purges the cluster once this process closes the pipe
-// between them, by calling close or by dying. The keeper has its own session, so that a
+// between them, either in close or by exiting. The keeper has its own session, so that a
 // signal that kills the tests does not kill it.
 func (c *Cluster) startKeeper() error {
 	const script = `read -r _; bash "$1/slurm-down" --purge "$1/state" >"$1/down.log" 2>&1 && rm -rf "$1"`
@@ -117,7 +116,7 @@ func (c *Cluster) startKeeper() error {
 	return nil
 }
 
-// close stops and removes everything that was started.
+// close stops the cluster and removes all its files.
 func (c *Cluster) close() error {
 	if c.ports != nil {
 		defer c.ports.guard.Close()
@@ -135,7 +134,7 @@ func (c *Cluster) close() error {
 	return nil
 }
 
-// up starts the named components, or all, unless they are running.
+// up starts the named components, or all of them, unless they are already running.
 func (c *Cluster) up(env []string, components ...string) error {
 	return c.script(env, append([]string{"slurm-up", c.state}, components...)...)
 }

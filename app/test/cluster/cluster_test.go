@@ -95,8 +95,8 @@ func read(file string) string {
 	return string(text)
 }
 
-// alive reports whether a process is running. A zombie is not: not every machine's first
-// process reaps.
+// alive reports whether a process is running. A zombie does not count, because on some
+// machines init does not reap orphans.
 func alive(pid int) bool {
 	_, rest, found := strings.Cut(read(fmt.Sprintf("/proc/%d/stat", pid)), ") ")
 	return syscall.Kill(pid, 0) == nil && found && !strings.HasPrefix(rest, "Z")

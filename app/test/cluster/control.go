@@ -22,8 +22,8 @@ func (c *Cluster) Env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "SLURM_CONF=" + c.Conf}
 }
 
-// Up starts the named components, or all, unless they are running, and waits until the
-// cluster accepts jobs. It returns nodes that are down to service.
+// Up starts the named components, or all of them, unless they are already running, and
+// waits until the cluster accepts jobs. It returns nodes in state DOWN to service.
 func (c *Cluster) Up(t testing.TB, components ...string) {
 	t.Helper()
 	if err := c.up(nil, components...); err != nil {
@@ -31,20 +31,21 @@ func (c *Cluster) Up(t testing.TB, components ...string) {
 	}
 }
 
-// Stop shuts down components in order. Jobs keep running when their node's slurmd is
-// stopped.
+// Stop shuts down components in the given order. A node's jobs keep running when its
+// slurmd is stopped.
 func (c *Cluster) Stop(t testing.TB, components ...string) {
 	t.Helper()
 	c.down(t, nil, components)
 }
 
-// Kill crashes components. Jobs keep running when their node's slurmd is killed.
+// Kill kills components with SIGKILL. A node's jobs keep running when its slurmd is
+// killed.
 func (c *Cluster) Kill(t testing.TB, components ...string) {
 	t.Helper()
 	c.down(t, []string{"--kill"}, components)
 }
 
-// CrashNode simulates a power cut of a node: its slurmd and all its jobs die.
+// CrashNode simulates a power failure of a node: its slurmd and all its jobs die.
 func (c *Cluster) CrashNode(t testing.TB, node string) {
 	t.Helper()
 	c.down(t, []string{"--node-crash"}, []string{node})
@@ -61,7 +62,7 @@ func (c *Cluster) down(t testing.TB, flags, components []string) {
 	}
 }
 
-// Run runs one of Slurm's commands and returns its output.
+// Run runs a Slurm command and returns its output.
 func (c *Cluster) Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

@@ -1,9 +1,8 @@
-// Package cluster starts a real Slurm cluster on this machine for tests:
-// controller, accounting with its database, and nodes, all on 127.0.0.1. It
-// needs root and the packages that .ci/slurm installs.
+// Package cluster starts a real Slurm cluster on this machine for tests: controller,
+// accounting with its database, and nodes, all on 127.0.0.1. It needs root and the
+// packages that .ci/slurm installs.
 //
-// The tests of a package share one cluster, because starting one takes ten
-// seconds:
+// The tests of a package share one cluster, because starting one takes ten seconds:
 //
 //	var daemons cluster.Shared
 //
@@ -21,5 +20,5 @@
 //		...
 //	}
 //
-// A test that needs another kind of cluster starts its own with New.
+// A test that needs a different cluster starts its own with New.
 package cluster

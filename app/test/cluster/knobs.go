@@ -10,20 +10,20 @@ import (
 // MiB and two GPUs each. Zero means the default.
 type Knobs struct {
 	Nodes         int
-	CPUs          int // of each node; can exceed those of the machine
-	MemoryMiB     int // of each node
+	CPUs          int // per node; can exceed the CPUs of the machine
+	MemoryMiB     int // per node
 	NoGPUs        bool
 	NoAccounting  bool   // no slurmdbd: sacct is disabled
-	MinJobAge     int    // seconds the controller remembers a finished job, 300
-	SlurmdTimeout int    // seconds until an unresponsive node is down, 10
-	KillWait      int    // seconds from TERM to KILL, 3
-	BatchStart    int    // seconds for a job to start on its node, 10; more for many on a busy machine
-	Cgroup        bool   // memory limits by cgroups, if writable
-	Extra         string // further lines of slurm.conf
+	MinJobAge     int    // seconds that the controller remembers a finished job, default 300
+	SlurmdTimeout int    // seconds until an unresponsive node is DOWN, default 10
+	KillWait      int    // seconds from SIGTERM to SIGKILL, default 3
+	BatchStart    int    // seconds a job can take to start on its node, default 10; raise it for many jobs on a busy machine
+	Cgroup        bool   // enforce memory limits with cgroups, if they are writable
+	Extra         string // additional lines for slurm.conf
 }
 
-// environ returns the knobs as environment variables of slurm-up. It writes Extra
-// to a file in dir.
+// environ returns the knobs as environment variables for slurm-up. It writes Extra to a
+// file in dir.
 func (k Knobs) environ(dir string, port int) ([]string, error) {
 	env := []string{fmt.Sprintf("SLURM_TEST_PORT=%d", port)}
 	number := func(name string, n int) {

@@ -10,14 +10,13 @@ import (
 
 const (
 	firstPort = 26817 // unless SLURM_TEST_PORT is set
-	lastPort  = 32767 // the system assigns higher ports to any program
+	lastPort  = 32767 // the system assigns higher ports to arbitrary programs
 	blockSize = 40
 	maxNodes  = 32
 )
 
-// ports is a block of TCP ports. This process listens on the last one, so that tests of
-// other packages that run at the same time take another block even before a daemon
-// listens.
+// ports is a block of TCP ports. This process listens on the last port, so that
+// concurrent tests of other packages choose another block even before a daemon listens.
 type ports struct {
 	first int
 	guard net.Listener

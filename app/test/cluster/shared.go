@@ -13,15 +13,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// Shared is one cluster for all tests of a package. The first test that needs it
-// starts it. If SLURM_TEST_DIR, which slurm-up prints, names the state directory
-// of a running cluster, Shared uses that and leaves it running.
+// Shared is one cluster for all tests of a package. The first test that needs it starts
+// it. If SLURM_TEST_DIR is the state directory of a running cluster, as printed by
+// slurm-up, Shared uses that cluster and leaves it running.
 type Shared struct {
 	Knobs Knobs
 
 	mu      sync.Mutex
 	cluster *Cluster
-	err     error // of starting it
+	err     error // from starting the cluster
 }
 
 // Start returns the cluster with all its components running, even if the previous test
@@ -32,7 +32,7 @@ func (s *Shared) Start(t testing.TB) *Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.err != nil: // do not wait for the same failure again
+	case s.err != nil: // don't retry a start that has failed
 	case s.cluster == nil:
 		s.cluster, s.err = s.open()
 	default:
@@ -61,8 +61,8 @@ func (s *Shared) open() (*Cluster, error) {
 	return c, c.up(nil)
 }
 
-// Close stops the cluster and removes all its files. Without Close that happens when the
-// process exits.
+// Close stops the cluster and removes all its files. If Close is not called, that happens
+// when the process exits.
 func (s *Shared) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func skipWithoutSlurm(t testing.TB) {
 	}
 }
 
-// whyNoCluster returns the reason why no cluster can be started here, or "" if one can.
+// whyNoCluster returns the reason that no cluster can be started here, or "" if one can.
 func whyNoCluster() string {
 	if os.Geteuid() != 0 {
 		return "only root can start Slurm's daemons"
@@ -96,8 +96,8 @@ func whyNoCluster() string {
 	return ""
 }
 
-// installed reports whether a program is installed. It also searches a directory that
-// might only be on root's PATH.
+// installed reports whether a program is installed. It also looks in /usr/sbin, which
+// might be on root's PATH only.
 func installed(name string) bool {
 	if _, err := exec.LookPath(name); err == nil {
 		return true
@@ -106,8 +106,8 @@ func installed(name string) bool {
 	return err == nil
 }
 
-// readPID reads the PID from the file that slurm-up writes for a component: PID
-// and start time.
+// readPID reads the PID from a file that slurm-up writes for a component, which contains
+// the PID and the start time.
 func readPID(file string) (int, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

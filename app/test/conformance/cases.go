@@ -56,7 +56,7 @@ func (s *suite) tooLong() {
 
 func (s *suite) tooLarge() {
 	const most = 64 << 20
-	eats := "head -c 110M /dev/zero | tail -c 110M | (" + waiting + ")" // tail keeps all of it
+	eats := "head -c 110M /dev/zero | tail -c 110M | (" + waiting + ")" // tail buffers all of its input
 	o := s.ended(s.start(s.taskWith(task.Spec{Steps: script(eats), MemoryBytes: most})))
 	if o.Cause != app.CauseMemory || o.MaxRSSBytes < most {
 		s.Errorf("outcome %+v, want memory, and more than %d bytes", o, most)
@@ -110,7 +110,7 @@ func (s *suite) progress() {
 	s.searched()
 }
 
-// searched runs a program that reports its progress in its own format.
+// searched runs a program whose progress is parsed from its output.
 func (s *suite) searched() {
 	steps := append(script("true"), script(`printf 'begin\rstep 30, left 2 s'`+"\n"+waiting)...)
 	steps[1].Name, steps[1].Span = "run", &protocol.Span{From: 0.5, Share: 0.5}
@@ -125,7 +125,7 @@ func (s *suite) searched() {
 func (s *suite) stopped() {
 	t := s.start(s.task(`trap 'echo > out/asked; exit 0' TERM; echo > out/ready` + "\n" + waiting))
 	s.untilHas(t, "ready")
-	for range 3 { // repeating it is harmless
+	for range 3 { // stopping again is harmless
 		must.OK(s, s.executor.Stop(s.Context(), t))
 	}
 	s.ends(t, app.CauseStopped)
@@ -134,7 +134,7 @@ func (s *suite) stopped() {
 	}
 }
 
-// stoppedEarly stops the task when it might not have started yet. It might then have no
+// stoppedEarly stops the task before it is known to have started. It might then have no
 // outcome.
 func (s *suite) stoppedEarly() {
 	t := s.start(s.task(waiting))

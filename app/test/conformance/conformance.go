@@ -1,5 +1,5 @@
-// Package conformance tests, from outside and with real programs, what the runner relies
-// on in every app.Executor.
+// Package conformance tests the behavior that the runner expects of every app.Executor.
+// It uses real programs and only the exported interface.
 package conformance
 
 import (
@@ -19,8 +19,8 @@ import (
 
 // Suite configures the tests.
 type Suite struct {
-	// New returns an executor as created by a starting service, and closes it in
-	// t.Cleanup. The tests call it again to simulate a restart.
+	// New returns an executor like the one that a service creates when it starts, and
+	// closes it in t.Cleanup. The tests call it again to simulate a restart.
 	New func(t *testing.T) app.Executor
 	// Dir returns an empty directory for a task, t.TempDir by default.
 	Dir func(t *testing.T) string
@@ -90,8 +90,8 @@ func (s *suite) taskOf(argv ...string) app.Task {
 	return s.taskWith(task.Spec{Steps: []app.Step{{Name: "only", Argv: argv}}})
 }
 
-// taskWith returns a task with this specification, completed by what all tasks have in
-// common.
+// taskWith returns a task with this specification, plus the settings that all tasks
+// share.
 func (s *suite) taskWith(spec task.Spec) app.Task {
 	s.Helper()
 	t := app.Task{
@@ -151,7 +151,7 @@ func (s *suite) status(tasks ...app.Task) []app.TaskStatus {
 	return all
 }
 
-// until polls the task's status until is reports true.
+// until polls the task's status until is returns true.
 func (s *suite) until(t app.Task, what string, is func(app.TaskStatus) bool) app.TaskStatus {
 	s.Helper()
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -174,7 +174,7 @@ func (s *suite) ended(t app.Task) *app.Outcome {
 	return now.Outcome
 }
 
-// ends waits for the task to end, with the given cause.
+// ends waits for the task to end and checks the cause.
 func (s *suite) ends(t app.Task, want app.Cause) {
 	s.Helper()
 	if o := s.ended(t); o.Cause != want {
@@ -182,7 +182,7 @@ func (s *suite) ends(t app.Task, want app.Cause) {
 	}
 }
 
-// exits waits for the task to end, with the given exit code.
+// exits waits for the task to end and checks the exit code.
 func (s *suite) exits(t app.Task, want int) {
 	s.Helper()
 	if o := s.ended(t); o.ExitCode != want {

@@ -1,5 +1,5 @@
-// Package containertest provides tests with Podman and an image of this machine's own
-// programs.
+// Package containertest provides tests with Podman and an image made of programs from
+// this machine.
 package containertest
 
 import (
@@ -20,8 +20,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// Image is the name of the image. It has a shell, the usual commands, and the other
-// programs if they are installed.
+// Image is the name of the image. It has a shell, the usual commands, and some other
+// programs if they are installed here.
 const Image = "localhost/molrun-test:1"
 
 // programs lists the programs that test scripts use.
@@ -34,16 +34,16 @@ var programs = []string{
 // Store is a private store of images and containers.
 type Store struct {
 	Options container.Options
-	Path    string // directory of podman, to be put first in PATH
+	Path    string // directory of the podman script, to be put first in PATH
 
 	dir string
 }
 
-// find creates the store with the image once. Its error states what is missing.
+// find creates the store and its image once. Its error says what is missing.
 var find = sync.OnceValues(newStore)
 
-// Podman returns the store of this test program; TestMain must call Remove. It skips the
-// test where Podman cannot be used.
+// Podman returns the store of this test binary, whose TestMain must call Remove. It skips
+// the test where Podman cannot be used.
 func Podman(t testing.TB) *Store {
 	t.Helper()
 	s, err := find()
@@ -98,8 +98,8 @@ func (s *Store) make() error {
 	return err
 }
 
-// script returns the script that starts Podman. On machines with cgroups of both
-// versions, crun refuses to work, so the script hides the newer ones from it.
+// script returns the script that starts Podman. crun does not work where cgroups v1 and
+// v2 are both mounted, so on such machines the script hides v2 from it.
 func (s *Store) script() string {
 	podman, _ := exec.LookPath("podman")
 	hybrid := "/sys/fs/cgroup/unified"
@@ -122,8 +122,8 @@ func (s *Store) Run(stdin io.Reader, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Containers lists the containers of the attempt with directory dir, including those that
-// have ended. An empty dir means all attempts.
+// Containers returns the containers of the attempt with directory dir, including exited
+// ones. An empty dir means all attempts.
 func (s *Store) Containers(t testing.TB, dir string) []string {
 	t.Helper()
 	filter := "--filter=label=molrun.dir"
@@ -137,7 +137,7 @@ func (s *Store) Containers(t testing.TB, dir string) []string {
 	return strings.Fields(out)
 }
 
-// made is the store of this test program.
+// made is the store of this test binary.
 var made atomic.Pointer[Store]
 
 // Remove removes the store, if there is one.
@@ -149,7 +149,7 @@ func Remove() {
 
 func (s *Store) remove() { os.RemoveAll(s.dir) }
 
-// write writes the image: programs of this machine with their libraries.
+// write writes the image: programs of this machine and their libraries.
 func write(w io.Writer) error {
 	archive := tar.NewWriter(w)
 	t := tree{archive: archive, done: map[string]bool{}}
@@ -213,8 +213,7 @@ func (t *tree) program(name, path string) {
 	t.libraries(path)
 }
 
-// libraries adds the libraries that ldd lists, under the paths from which they are
-// loaded.
+// libraries adds the libraries that ldd lists, at the paths from which they are loaded.
 func (t *tree) libraries(path string) {
 	out, err := exec.Command("ldd", path).Output()
 	if err != nil {

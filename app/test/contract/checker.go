@@ -33,9 +33,9 @@ func New(openAPI []byte) (*Checker, error) {
 	return &Checker{Spec: spec, met: map[string]bool{}}, nil
 }
 
-// Transport returns a transport that fails t if an exchange violates the
-// description. Links, the control socket and the user interface are not
-// described: only their request id is checked.
+// Transport returns a transport that fails t if an exchange violates the description.
+// Links, the control socket and the user interface are not described, so only their
+// request ID is checked.
 func (c *Checker) Transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
 	return transport{c, t, next}
 }
@@ -80,7 +80,8 @@ func undescribed(path string) bool {
 	})
 }
 
-// peek reads a body to its end and returns another with the same content.
+// peek reads a body to its end and returns its content, and a new body with the same
+// content.
 func peek(body io.ReadCloser) ([]byte, io.ReadCloser, error) {
 	data, err := io.ReadAll(body)
 	if closeErr := body.Close(); err == nil {
@@ -102,7 +103,7 @@ type exchange struct {
 	sent, received []byte
 }
 
-// check returns the violations of an exchange.
+// check returns the violations found in an exchange.
 func (c *Checker) check(e exchange, described bool) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -203,7 +204,7 @@ func (c *Checker) checkCode(e exchange, place []string) []string {
 	return nil
 }
 
-// checkAccepted checks that a request accepted by the service is described.
+// checkAccepted checks that a request that the service accepted is described.
 func (c *Checker) checkAccepted(e exchange, op Operation) []string {
 	var faults []string
 	known := c.Spec.Inputs(op)
@@ -259,8 +260,8 @@ func (c *Checker) remember(op Operation, status string) {
 	c.met[op.Method+" "+op.Path+" "+status] = true
 }
 
-// Unmet lists the described responses that were never seen, as "GET /jobs 200", without
-// those that except accepts.
+// Unmet lists the described responses that no test has seen, such as "GET /jobs 200",
+// except those for which except returns true.
 func (c *Checker) Unmet(except func(op Operation, status string) bool) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

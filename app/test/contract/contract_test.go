@@ -118,7 +118,7 @@ func TestUnmetListsUnseenAnswers(t *testing.T) {
 	}
 }
 
-// described returns the checker of the API's own description.
+// described returns a checker for the description of the API.
 func described(t *testing.T) *Checker {
 	t.Helper()
 	text, err := os.ReadFile("../../../web/openapi.yaml")
@@ -128,7 +128,7 @@ func described(t *testing.T) *Checker {
 	return checker
 }
 
-// TestDescriptionHasVersion1 pins the version of the description, and with it the version
+// TestDescriptionHasVersion1 pins the version of the description, and so also the version
 // in responses of GET /version, which are checked against it. Additions do not change it.
 func TestDescriptionHasVersion1(t *testing.T) {
 	spec := described(t).Spec
@@ -138,8 +138,8 @@ func TestDescriptionHasVersion1(t *testing.T) {
 	}
 }
 
-// TestEveryErrorHasDescribedCodes requires x-error-codes of every response that is an
-// Error, with codes of the API.
+// TestEveryErrorHasDescribedCodes requires x-error-codes, with codes of the API, for
+// every response that is an Error.
 func TestEveryErrorHasDescribedCodes(t *testing.T) {
 	checker := described(t)
 	known, _ := checker.Spec.at("components", "schemas", "ErrorCode", "enum").([]any)

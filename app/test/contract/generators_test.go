@@ -9,8 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestDescriptionIsAsGeneratorsReadIt rejects what common client generators misread,
-// without running those generators.
+// TestDescriptionIsAsGeneratorsReadIt rejects constructs that common client generators
+// misread. It does not run the generators.
 func TestDescriptionIsAsGeneratorsReadIt(t *testing.T) {
 	text, err := os.ReadFile("../../../web/openapi.yaml")
 	must.OK(t, err)
@@ -44,7 +44,7 @@ func TestMisreadDescriptionsAreFound(t *testing.T) {
 	}
 }
 
-// misread returns what generators misread, by location.
+// misread returns the constructs that generators misread, by location.
 func misread(s *Spec) map[string]string {
 	found := map[string]string{}
 	kinds := map[string]string{}

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Input is a parameter of an operation or a member of its body.
+// Input is a parameter of an operation or a member of its request body.
 type Input struct {
 	In, Name string // In is "path", "query", "header" or "body"
 	Required bool
 }
 
 // Inputs lists everything that a client can send with an operation: its parameters and
-// the members of its JSON body, sorted. A member of a member is named "a.b".
+// the members of its JSON body, sorted. Member b of member a is named "a.b".
 func (s *Spec) Inputs(op Operation) []Input {
 	found := map[Input]bool{}
 	for _, list := range [][]string{{"paths", op.Path}, op.at()} {
@@ -33,7 +33,7 @@ func (s *Spec) Inputs(op Operation) []Input {
 	all := make([]Input, 0, len(found))
 	for in := range found {
 		if !in.Required && found[Input{in.In, in.Name, true}] {
-			continue // required in one of several schemas
+			continue // also listed as required
 		}
 		all = append(all, in)
 	}
@@ -41,7 +41,7 @@ func (s *Spec) Inputs(op Operation) []Input {
 	return all
 }
 
-// members adds the members named in any part of a body's schema.
+// members adds the members of a body's schema, including those of nested schemas.
 func (s *Spec) members(above string, schema any, found map[Input]bool) {
 	object := s.resolve(schema)
 	required, _ := object["required"].([]any)
@@ -61,7 +61,7 @@ func (s *Spec) members(above string, schema any, found map[Input]bool) {
 	}
 }
 
-// resolve follows the reference in place of an object.
+// resolve follows references until it reaches an object.
 func (s *Spec) resolve(value any) map[string]any {
 	object, _ := value.(map[string]any)
 	for object["$ref"] != nil {

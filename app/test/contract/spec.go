@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// location is the URL of the document for the schema compiler.
+// location is the URL that the schema compiler knows the document by.
 const location = "https://molrun.invalid/openapi.json"
 
 // Spec is an OpenAPI description.
@@ -24,7 +24,7 @@ type Spec struct {
 	compiler *jsonschema.Compiler
 }
 
-// Operation is a method and a path of the description.
+// Operation is a method and path in the description.
 type Operation struct{ Method, Path string }
 
 // Parse parses a description in YAML.
@@ -49,7 +49,7 @@ func Parse(text []byte) (*Spec, error) {
 	return &Spec{root, compiler}, nil
 }
 
-// Operations lists all operations, sorted by path.
+// Operations returns all operations, sorted by path.
 func (s *Spec) Operations() []Operation {
 	var all []Operation
 	for _, path := range sortedKeys(s.at("paths")) {
@@ -64,11 +64,11 @@ func (s *Spec) Operations() []Operation {
 
 var methods = []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http.MethodPost, http.MethodPut}
 
-// Statuses lists the statuses that an operation can return.
+// Statuses returns the statuses that an operation can return.
 func (s *Spec) Statuses(op Operation) []string { return sortedKeys(s.at(op.at("responses")...)) }
 
-// Rights lists the rights that an operation needs, which are the same for every way to
-// sign in. It reports false if the operation needs no sign-in.
+// Rights returns the rights that an operation needs, which do not depend on how the user
+// signs in. It reports false if the operation needs no sign-in.
 func (s *Spec) Rights(op Operation) (rights []string, signedIn bool) {
 	security, stated := s.at(op.at("security")...).([]any)
 	if !stated {
@@ -89,7 +89,7 @@ func (s *Spec) Rights(op Operation) (rights []string, signedIn bool) {
 	return rights, len(security) > 0
 }
 
-// at returns the location of a part of the operation.
+// at returns the location of a member of the operation.
 func (op Operation) at(part ...string) []string {
 	return append([]string{"paths", op.Path, strings.ToLower(op.Method)}, part...)
 }
@@ -104,7 +104,8 @@ func (s *Spec) at(place ...string) any {
 	return value
 }
 
-// follow resolves the reference at a location. Without one, it returns the location.
+// follow returns the target of the reference at a location, or the location itself if
+// there is no reference.
 func (s *Spec) follow(place ...string) []string {
 	object, _ := s.at(place...).(map[string]any)
 	if target := s.target(object); target != nil {
@@ -113,7 +114,8 @@ func (s *Spec) follow(place ...string) []string {
 	return place
 }
 
-// target returns the location that a reference names, or nil if object is no reference.
+// target returns the location that a reference points to, or nil if object is not a
+// reference.
 func (s *Spec) target(object map[string]any) []string {
 	ref, _ := object["$ref"].(string)
 	if !strings.HasPrefix(ref, "#/") {
@@ -154,8 +156,8 @@ func (s *Spec) find(method, path string) (Operation, bool) {
 	return best, found
 }
 
-// fits reports whether an escaped path matches a template. A parameter {path} at its end
-// matches the rest of the path, slashes included.
+// fits reports whether an escaped path matches a template. A parameter {path} at the end
+// of the template matches the rest of the path, including slashes.
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if n := len(want); want[n-1] == "{path}" && len(got) > n {
@@ -173,7 +175,7 @@ func fits(template, path string) bool {
 	return true
 }
 
-// content returns the location of the media type that a Content-Type matches.
+// content returns the location of the described media type that matches a Content-Type.
 func (s *Spec) content(place []string, contentType string) ([]string, bool) {
 	place = append(slices.Clone(place), "content")
 	got, gotParams, err := mime.ParseMediaType(contentType)

@@ -13,12 +13,12 @@ func isStream(r *http.Response) bool {
 	return strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream")
 }
 
-// stream is the body of a stream of events. It checks each event as it is read.
+// stream is the body of an event stream. It checks each event as it is read.
 type stream struct {
 	io.ReadCloser
 	checker *Checker
 	t       testing.TB
-	rest    []byte // of an event that has not arrived completely
+	rest    []byte // event that has arrived only in part
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -34,7 +34,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// check validates the data of an event against the schema for its name: JobEvent for job.
+// check validates the data of an event against the schema for its name, for example
+// JobEvent for the event job.
 func (s *stream) check(event string) {
 	name, data := "", ""
 	for line := range strings.Lines(event) {

@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// times returns the modification times of an archive's files.
+// times returns the modification times of the files in an archive.
 func times(t *testing.T, archive []byte) map[string]time.Time {
 	t.Helper()
 	r, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))

@@ -20,15 +20,15 @@ import (
 // publicPaths are the paths that need no key.
 var publicPaths = []string{"/healthz", "/readyz", "/version", "/metrics", "/openapi.yaml"}
 
-// keyedRoutes returns every route in openapi.yaml that needs a key, with its
+// keyedRoutes returns every route in openapi.yaml that needs a key, with its path
 // parameters filled in.
 func keyedRoutes(t *testing.T) (routes []contract.Operation) {
 	t.Helper()
 	spec, err := contract.Parse(web.OpenAPI())
 	must.OK(t, err)
 	for _, op := range spec.Operations() {
-		signsIn := op.Method == "POST" && op.Path == "/session"                                            // its body contains the key
-		if !slices.Contains(publicPaths, op.Path) && !signsIn && !strings.HasPrefix(op.Path, "/shared/") { // their path is the key
+		signsIn := op.Method == "POST" && op.Path == "/session"                                            // the request body contains the key
+		if !slices.Contains(publicPaths, op.Path) && !signsIn && !strings.HasPrefix(op.Path, "/shared/") { // shared paths contain the key
 			op.Path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(op.Path, "absent")
 			routes = append(routes, op)
 		}
@@ -39,8 +39,8 @@ func keyedRoutes(t *testing.T) (routes []contract.Operation) {
 	return routes
 }
 
-// stored calls visit for every file in the data directory that is not deleted during the
-// walk.
+// stored calls visit for every file in the data directory, and ignores files deleted
+// during the walk.
 func (s *instance) stored(visit func(path string, info fs.FileInfo)) {
 	s.t.Helper()
 	must.OK(s.t, filepath.WalkDir(s.data(), func(path string, e fs.DirEntry, err error) error {

@@ -29,7 +29,7 @@ func (s *instance) ok(args ...string) string {
 	return out
 }
 
-// fails runs a command that must exit with this code and print why.
+// fails runs a command that must exit with the given code and print the reason.
 func (s *instance) fails(code int, why string, args ...string) {
 	s.t.Helper()
 	wantFailure(s.t, s.run, code, why, args)
@@ -63,7 +63,8 @@ func (s *instance) checkClean(data string) {
 	s.ok("check", "--deep", "--data", data)
 }
 
-// startOn starts a server with the same configuration on another data directory.
+// startOn starts another server with the same configuration on a different data
+// directory.
 func (s *instance) startOn(data string) *instance {
 	s.t.Helper()
 	other := &instance{
@@ -83,12 +84,12 @@ func (s *instance) startOn(data string) *instance {
 func killProcess(pid int) error {
 	p, err := os.FindProcess(pid)
 	if err == nil {
-		_ = p.Kill() // it might have exited
+		_ = p.Kill() // the process might have exited
 	}
 	return err
 }
 
-// load keeps a service busy: every client repeatedly uploads, submits and deletes.
+// load keeps a service busy with clients that repeatedly upload, submit and delete.
 type load struct {
 	cancel  context.CancelFunc
 	clients sync.WaitGroup
@@ -117,7 +118,7 @@ func (l *load) stop() {
 }
 
 // round uploads a file, submits a job and sometimes deletes both. It can stop at any
-// point once its context is done.
+// point once ctx is done.
 func round(ctx context.Context, c *client.Client, dir, name string) {
 	path := filepath.Join(dir, name+".txt")
 	if os.WriteFile(path, []byte(strings.Repeat(name+"\n", 2000)), 0o600) != nil {
@@ -159,7 +160,7 @@ func TestBackupUnderLoadIsRestoredByteForByte(t *testing.T) {
 		if i > 0 && (last.Linked == 0 || last.Linked >= last.Bytes) {
 			t.Errorf("backup %d: %d of %d bytes are links", i, last.Linked, last.Bytes)
 		}
-		s.ok("check") // the running service
+		s.ok("check") // while the service runs
 	}
 	l.stop()
 
@@ -180,8 +181,8 @@ func TestBackupUnderLoadIsRestoredByteForByte(t *testing.T) {
 		l.rounds[0]+l.rounds[1]+l.rounds[2]+l.rounds[3], last.Jobs, last.Uploads, last.Files, last.Bytes, last.Copied)
 }
 
-// sameAsSnapshot checks that a service on the restored data has every job and
-// file of the snapshot.
+// sameAsSnapshot checks that a service on the restored data has every job and file in the
+// snapshot.
 func sameAsSnapshot(t *testing.T, s *instance, u user, snapshot, data string) {
 	t.Helper()
 	records, err := storage.OpenReadOnly(filepath.Join(snapshot, host.Database))

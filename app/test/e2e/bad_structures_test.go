@@ -16,11 +16,11 @@ import (
 // structureForm is a variant of a structure file that a well-meaning user might submit.
 type structureForm struct {
 	what     string
-	harmless bool // the job can complete, with the metrics of the example
+	harmless bool // the job can complete, with the same metrics as the example
 	of       func(lines []string) string
 }
 
-// structureForms are tried with every structure file.
+// structureForms are applied to every structure file.
 var structureForms = []structureForm{
 	{"no number", false, func(lines []string) string { return strings.Join(changedAtom(lines, 3, "     nan"), "\n") }},
 	{"infinite", false, func(lines []string) string { return strings.Join(changedAtom(lines, 3, "     inf"), "\n") }},
@@ -53,7 +53,7 @@ var structureForms = []structureForm{
 	{"packed", true, func(lines []string) string {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
-		_, _ = w.Write([]byte(strings.Join(lines, "\n"))) // to memory
+		_, _ = w.Write([]byte(strings.Join(lines, "\n"))) // a bytes.Buffer cannot fail
 		_ = w.Close()
 		return b.String()
 	}},
@@ -108,14 +108,14 @@ func shifted(lines []string, chain string, by float64) (out []string) {
 	for _, line := range lines {
 		if isAtom(line) {
 			var x float64
-			_, _ = fmt.Sscan(line[30:38], &x) // example files have coordinates
+			_, _ = fmt.Sscan(line[30:38], &x) // example files have valid coordinates
 			out = append(out, line[:21]+chain+line[22:30]+fmt.Sprintf("%8.3f", x+by)+line[38:])
 		}
 	}
 	return out
 }
 
-// mmcif writes the atoms as mmCIF.
+// mmcif returns the atoms in mmCIF format.
 func mmcif(lines []string) string {
 	var out strings.Builder
 	out.WriteString("data_X\nloop_\n")
@@ -135,7 +135,7 @@ func mmcif(lines []string) string {
 }
 
 // structures returns cases with the example's structure in every form, for a parameter
-// that takes a structure file.
+// that accepts a structure file.
 func (b *trials) structures(a *algorithm.File, p *algorithm.Parameter, example map[string]any) (all []*trialCase) {
 	b.t.Helper()
 	if want := p.Content(); want == nil || want.Kind != content.Structure && want.Kind != content.ProteinStructure {
@@ -154,8 +154,8 @@ func (b *trials) structures(a *algorithm.File, p *algorithm.Parameter, example m
 	return all
 }
 
-// acceptableMetrics returns the bounds of metrics that make a result acceptable, or nil if no result
-// is.
+// acceptableMetrics returns the bounds of the metrics of an acceptable result, or nil if
+// no result is acceptable.
 func (c *trialCase) acceptableMetrics() map[string][2]float64 {
 	switch {
 	case c.wanted != nil:

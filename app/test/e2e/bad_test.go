@@ -19,19 +19,20 @@ import (
 	"molrun/app/test/must"
 )
 
-// badRow is a case in testdata/bad/<type>.toml: what it replaces in the type's example,
-// and the required outcome. web/docs/format.md explains how to write one.
+// badRow is a case in testdata/bad/<type>.toml: the changes to the type's example, and
+// the required outcome. web/docs/format.md explains how to write one.
 type badRow struct {
 	Name     string
 	Settings map[string]any
 	Files    map[string]badFile
-	Without  []string // settings to leave out
-	Refused  string   // the setting for which it is rejected
+	Without  []string // settings to omit
+	Refused  string   // the setting that must be rejected
 	Failed   string   // part of the failure message
 
-	// Completed has lower and upper bounds of metrics: the input looks odd but is valid.
+	// Completed has the lower and upper bounds of metrics, for input that looks odd but
+	// is valid.
 	Completed map[string][2]float64
-	Warned    string // part of the warning that it then has
+	Warned    string // part of the warning that a completed job must have
 }
 
 // ends counts the outcomes that a case requires.
@@ -47,23 +48,23 @@ func (r badRow) ends() (n int) {
 // badFile is a file to create for a case.
 type badFile struct {
 	Name    string     // default: bad and the first extension of the parameter
-	Text    string     // or:
-	From    string     // an example file
-	Lines   int        // number of its first lines to use; 0 means all
-	Drop    []string   // lines that contain one of these texts are left out
-	Replace [][]string // pairs of old and new text
+	Text    string     // content of the file, instead of From
+	From    string     // an example file to copy
+	Lines   int        // number of lines to keep from the start; 0 keeps all
+	Drop    []string   // lines that contain one of these strings are removed
+	Replace [][]string // pairs of old and new strings
 }
 
-// badFileOf is testdata/bad/<type>.toml.
+// badFileOf is the content of testdata/bad/<type>.toml.
 type badFileOf struct {
 	Bad []badRow
 
-	// Fine lists generic cases that can complete, such as "query: half", or a parameter
-	// such as "query" for all its cases, with the reason.
+	// Fine gives the reasons why some generic cases can complete. A key is one case, such
+	// as "query: half", or a parameter, such as "query", for all its cases.
 	Fine map[string]string
 }
 
-// bad reads the cases of a type.
+// bad reads testdata/bad/<type>.toml.
 func (b *trials) bad(a *algorithm.File) badFileOf {
 	b.t.Helper()
 	var all badFileOf
@@ -78,7 +79,7 @@ func (b *trials) bad(a *algorithm.File) badFileOf {
 	return all
 }
 
-// rows returns the cases in a type's own file.
+// rows returns the cases in the file of a type.
 func (b *trials) rows(a *algorithm.File, example map[string]any, own badFileOf) []*trialCase {
 	b.t.Helper()
 	var all []*trialCase
@@ -153,7 +154,7 @@ func dropLines(text, with string) string {
 	return kept.String()
 }
 
-// generic returns the cases that apply to every file and number of every type.
+// generic returns the cases that are the same for every file and number of every type.
 func (b *trials) generic(a *algorithm.File, example map[string]any) []*trialCase {
 	b.t.Helper()
 	var all []*trialCase
@@ -170,7 +171,7 @@ func (b *trials) generic(a *algorithm.File, example map[string]any) []*trialCase
 		}
 		for _, f := range genericFiles {
 			if f.what == "million" && *trialRuns > 0 && b.random.IntN(30) > 0 {
-				continue // each takes seconds
+				continue // each takes several seconds
 			}
 			name := "generic/" + f.what + "/" + f.name + p.File[0]
 			var half []byte
@@ -197,7 +198,7 @@ func (b *trials) generic(a *algorithm.File, example map[string]any) []*trialCase
 	return all
 }
 
-// wrongValues returns invalid values of a setting.
+// wrongValues returns invalid values for a setting, by description.
 func wrongValues(p *algorithm.Parameter) map[string]any {
 	var schema struct {
 		Type    any
@@ -233,7 +234,7 @@ func wrongValues(p *algorithm.Parameter) map[string]any {
 	return wrong
 }
 
-// genericFiles are useless as input of any type.
+// genericFiles are files that no type can use as input.
 var genericFiles = []struct {
 	what, name string
 	text       func(ext string) []byte
@@ -258,7 +259,8 @@ var genericFiles = []struct {
 	{"million", "million", million},
 }
 
-// given returns the file in the example, the first of a list, or nil if there is none.
+// given returns the file in the example, or the first file of a list. It returns nil if
+// there is none.
 func (b *trials) given(a *algorithm.File, p *algorithm.Parameter, example map[string]any) []byte {
 	b.t.Helper()
 	if example[p.Name] == nil {
@@ -282,7 +284,7 @@ func (b *trials) half(a *algorithm.File, p *algorithm.Parameter, example map[str
 	half := b.given(a, p, example)
 	half = half[:len(half)/2]
 	if i := bytes.LastIndex(half, []byte("\nATOM  ")); i > 0 {
-		half = half[:min(i+40, len(half))] // within a coordinate: a structure can end after any atom
+		half = half[:min(i+40, len(half))] // cut within a coordinate, since a structure cut after an atom is valid
 	}
 	return half
 }
@@ -313,7 +315,7 @@ func million(ext string) []byte {
 	return text.Bytes()
 }
 
-// bare matches a failure message that only says how the program ended.
+// bare matches a failure message that says only how the program ended.
 var bare = regexp.MustCompile(`^The program[^.]*(ended with exit status \d+|was ended by signal \w+)\.?( Last output:)?\s*$`)
 
 // A bad input produces no result: it is rejected with the setting named, or the job fails
@@ -362,8 +364,8 @@ func TestBadInputsBecomeNoResult(t *testing.T) {
 	})
 }
 
-// mayBeFine reports whether a generic case can be valid input: half of a list of
-// sequences is a list of sequences, and some programs accept a million.
+// mayBeFine reports whether a generic case can be valid input: half a list of sequences
+// is still a list of sequences, and some programs accept a million of them.
 func mayBeFine(c *trialCase) bool {
 	if c.wanted != nil {
 		return false

@@ -52,7 +52,7 @@ func (a answer) says(status int, message string) {
 func TestBatchFromFirstStartToArchive(t *testing.T) {
 	t.Parallel()
 	const n = 16
-	const bad = n / 4 // number of jobs that fail the first time
+	const bad = n / 4 // number of jobs that fail at first
 	s := shellServer(t, "[runner]\ncpus = 4\n")
 	u := s.user("lab", "ann@lab.example")
 	open, fixed := s.gate("go"), string(s.gate("fixed"))
@@ -74,7 +74,7 @@ func TestBatchFromFirstStartToArchive(t *testing.T) {
 		t.Errorf("a batch with a running row: %+v", b)
 	}
 	u.do("POST", "/result", `{"jobName":"b"}`).says(409, `Batch "b" is RUNNING with 11 of 16 jobs COMPLETED; send "partial": true (molrun results --partial) `+
-		`for their archive; its result can be downloaded when all are.`)
+		`for their archive; its result can be downloaded when all are COMPLETED.`)
 	u.do("GET", "/jobs/b/logs", nil).code(404, "NOT_FOUND")
 	partial := unzip(t, u.do("GET", u.linkTo(`{"jobName":"b","partial":true}`).DownloadURL, nil).want(200).body)
 	if len(partial) != 3*(n-1-bad) || partial["b-3/row"] != "3\n" || partial["b-2/row"] != "" || partial["b-1/row"] != "" {

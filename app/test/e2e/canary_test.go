@@ -13,7 +13,7 @@ import (
 
 // TestLogsContainNothingConfidentialFromRequests sends valid and invalid requests to all
 // routes, with canaries in everything confidential: keys, tokens, queries, headers,
-// bodies, sequences and file contents. No canary is allowed in the service's log or in
+// bodies, sequences and file contents. No canary may appear in the service's log or in
 // the audit log. Names of jobs and files are not secret.
 func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 					}
 					response, err := http.DefaultTransport.RoundTrip(r)
 					must.OK(t, err)
-					if response.Header.Get("Content-Type") != "text/event-stream" { // which does not end
+					if response.Header.Get("Content-Type") != "text/event-stream" { // event streams do not end
 						_, err = io.Copy(io.Discard, response.Body)
 						must.OK(t, err)
 					}
@@ -60,10 +60,10 @@ func TestLogsContainNothingConfidentialFromRequests(t *testing.T) {
 	u.do("PUT", g.UploadURL+mark, strings.NewReader(sequence)).want(403)
 	u.do("GET", g.DownloadURL, nil).want(200)
 	u.do("GET", strings.Replace(g.DownloadURL, "token=", "token="+mark, 1), nil).want(403)
-	u.do("GET", "/jobs/"+u.key, nil).want(404)      // a key in place of a name
-	u.do("GET", "/jobs/"+tokenOf(g), nil).want(404) // a token in place of a name
+	u.do("GET", "/jobs/"+u.key, nil).want(404)      // a key in place of a job name
+	u.do("GET", "/jobs/"+tokenOf(g), nil).want(404) // a token in place of a job name
 	u.do("POST", "/jobs/"+u.key+"/cancel", nil).want(404)
-	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat(mark, 20_000)).want(422) // over the limit
+	u.do("GET", "/jobs", nil, "Cookie", strings.Repeat(mark, 20_000)).want(422) // exceeds the limit
 	u.submit("j", "shell", script("echo "+sequence+"; exit 3"))
 	u.finished("j")
 	s.ok("key", "delete", strings.Split(gone.key, "_")[1])

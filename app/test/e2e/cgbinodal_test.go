@@ -10,7 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// smallBinodal is the example campaign with fewer chains and steps.
+// smallBinodal returns the example campaign with fewer chains and steps.
 func smallBinodal(t *testing.T) string {
 	t.Helper()
 	text := must.Read(t, "../../client/examples/binodal.yaml")
@@ -23,8 +23,8 @@ func smallBinodal(t *testing.T) string {
 	return text
 }
 
-// The example campaign, with fewer chains and steps, goes from slabs to their binodal in
-// one command.
+// A single command runs the example campaign, with fewer chains and steps, from slabs to
+// their binodal.
 func TestBinodalExampleIsOneCommand(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")

@@ -14,7 +14,7 @@ func smallSlab(steps int) string {
 		"box_nm":[9,9,40],"steps":%d,"sample_every":50,"frame_every":100,"cores":2}`, steps)
 }
 
-// viewsShown returns the views of a job that have files.
+// viewsShown returns the names of a job's views that have files.
 func (u user) viewsShown(job string) (names []string) {
 	u.t.Helper()
 	var all struct {
@@ -55,7 +55,7 @@ func TestCondensateShowsItsResults(t *testing.T) {
 	}
 }
 
-// ofChains returns a submission of a condensate.
+// ofChains returns the body of a condensate submission.
 func ofChains(settings string) string {
 	return fmt.Sprintf(`{"jobName":"j","type":"cg-condensate","settings":%s}`, settings)
 }

@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// badFiles returns the files that badSettings refer to.
+// badFiles returns the files that badSettings refers to, by name.
 func badFiles() map[string]string {
 	return map[string]string{
 		"faults.fasta":  ">a\nACDEFX\n>b\n\n>a\nACDEFGH\n",
@@ -20,16 +20,16 @@ func badFiles() map[string]string {
 	}
 }
 
-// badSettings has errors of each kind that users make; package cgidp tests every one. All
-// errors are reported at once, each with its path in the settings and a sentence that
-// says what to do.
+// badSettings has one example of each kind of user error; the tests of package cgidp
+// cover every error. All errors are reported at once, each with its path in the settings
+// and a sentence that says what to do.
 var badSettings = []struct {
 	settings string
 	faults   []string // path and message
 }{
 	{`{}`, []string{"sequences: give sequences: amino acids in one-letter code, or a FASTA file as fasta"}},
 	{`{"sequences":["ACDEFG",7,null]}`, []string{"sequences.1: item 2 of sequences must be text, not the number 7", "sequences.2: item 3 of sequences must be text, not null"}},
-	{`{"sequences":["ACDЕFG"]}`, []string{ // Cyrillic
+	{`{"sequences":["ACDЕFG"]}`, []string{ // the fourth letter is Cyrillic
 		`sequences.0: sequence "seq1", position 4: 'Е' (U+0415) is not an amino acid; retype it as one of the letters ACDEFGHIKLMNPQRSTVWY`,
 	}},
 	{`{"sequences":["ACDEFG"],"temperature":25}`, []string{`temperature: unknown setting "temperature"; did you mean "temperature_K"?`}},
@@ -73,7 +73,7 @@ var badSettings = []struct {
 	}},
 }
 
-// details returns the errors of a 422 or of a validation: path and message.
+// details returns the errors of a 422 or of a validation, each as path and message.
 func (a answer) details() (faults []string) {
 	a.t.Helper()
 	var e struct {
@@ -93,7 +93,7 @@ func (a answer) details() (faults []string) {
 	return faults
 }
 
-// below prefixes paths within the settings with the path of the settings.
+// below adds a prefix to each error: the path of the settings in the request.
 func below(settings string, faults []string) (placed []string) {
 	for _, f := range faults {
 		if !strings.HasPrefix(f, ":") {
@@ -104,8 +104,8 @@ func below(settings string, faults []string) (placed []string) {
 	return placed
 }
 
-// TestBadInputIsRefusedInPlainWords submits all bad settings as one batch, which takes
-// far fewer validator processes, and every fourth as a job.
+// TestBadInputIsRefusedInPlainWords submits all bad settings in one batch, since that
+// takes far fewer validator processes, and every fourth as a single job.
 func TestBadInputIsRefusedInPlainWords(t *testing.T) {
 	t.Parallel()
 	u := startServer(t, serverOptions{config: "[runner]\ncpus = 1\n"}).user("lab", "ann@lab.example")
@@ -133,7 +133,7 @@ func TestBadInputIsRefusedInPlainWords(t *testing.T) {
 	u.leftNothing(ids)
 }
 
-// leftNothing fails the test if there is a job or a pinned upload.
+// leftNothing fails the test if any job was created or any upload is pinned.
 func (u user) leftNothing(files map[string]string) {
 	u.t.Helper()
 	if jobs := u.names(url.Values{"organization": {"true"}, "includeSubjobs": {"true"}}); len(jobs) > 0 {

@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// neverending is a job that must be canceled.
+// neverending contains the settings of a job that must be canceled.
 const neverending = `{"sequences":["DSHAKRHHGYKRKFHEKHHSHRGY"],"names":["Hst5"],"steps":1e8,"pH":4,"replicas":2,"cores":%d}`
 
 func TestJobShowsResultsOfSimulation(t *testing.T) {
@@ -41,7 +41,7 @@ func TestJobShowsResultsOfSimulation(t *testing.T) {
 	}
 }
 
-// completed waits for a job, which must succeed.
+// completed waits for a job, which must complete.
 func (u user) completed(name string) record {
 	u.t.Helper()
 	j := u.finished(name)
@@ -57,7 +57,7 @@ func (u user) wantResult(job, file, want string) {
 	must.Equal(u.t, file+" of "+job, string(u.result(job, file)), want)
 }
 
-// checkFigures checks the names and signs of the metrics of one sequence.
+// checkFigures checks the names and signs of the metrics for one sequence.
 func checkFigures(t *testing.T, of string, figures map[string]any) {
 	t.Helper()
 	want := []string{"converged", "nu", "nu_se", "ree_nm", "ree_se_nm", "rg_nm", "rg_se_nm", "steps_per_second"}
@@ -128,7 +128,7 @@ func TestSimulationResumesAfterMachineRestart(t *testing.T) {
 	must.Equal(t, "the outputs of the cut run", u.outputs("cut"), u.outputs("whole"))
 }
 
-// restartMachine makes an attempt look as if it began before the machine's last boot.
+// restartMachine makes an attempt look as if it had begun before the machine's last boot.
 func restartMachine(t *testing.T, attempt string) {
 	t.Helper()
 	path := filepath.Join(attempt, "run.json")
@@ -141,10 +141,10 @@ func restartMachine(t *testing.T, attempt string) {
 	must.OK(t, os.WriteFile(path, bootID.ReplaceAll(text, []byte(`$1"00000000-0000-0000-0000-000000000000"`)), 0o600))
 }
 
-// timings matches numbers that differ between runs.
+// timings matches values that differ between runs.
 var timings = regexp.MustCompile(`"(steps_per_second|ns_per_day|wall_s)": ?[0-9.e+]+`)
 
-// outputs returns the files of a simulation, without timings.
+// outputs returns the result files of a simulation, with timings removed.
 func (u user) outputs(job string) map[string]string {
 	u.t.Helper()
 	files := unzip(u.t, u.result(job, ""))

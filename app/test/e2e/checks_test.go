@@ -13,8 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// slowFile has a validator that waits for its gate, unless n is 0, and records how many
-// run at once.
+// slowFile has a validator that waits for a gate, unless n is 0, and records how many
+// validators are running.
 const slowFile = `
 format = 1
 type = "slow"
@@ -37,7 +37,8 @@ echo "[]"
 ''']
 `
 
-// check validates settings of slow without failing the test, for use in goroutines.
+// check validates settings of slow. It does not fail the test, so that goroutines can
+// call it.
 func (u user) check(n int) (status int, body string) {
 	r, err := http.NewRequestWithContext(u.t.Context(), "POST", u.base+"/validate-job",
 		strings.NewReader(fmt.Sprintf(`{"jobName":"j","type":"slow","settings":{"n":%d}}`, n)))
@@ -55,7 +56,7 @@ func (u user) check(n int) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// checks starts many validations at once; each sends its status and body.
+// checks starts count validations at once. Each sends its status and body on the channel.
 func (u user) checks(count, n int) <-chan string {
 	answers := make(chan string, count)
 	for range count {
@@ -67,8 +68,8 @@ func (u user) checks(count, n int) <-chan string {
 	return answers
 }
 
-// sleeping reports whether a process named sleep is running whose environment contains
-// text.
+// sleeping reports whether a process named sleep is running that has text in its
+// environment.
 func (s *instance) sleeping(text string) bool {
 	return slices.ContainsFunc(s.processes(text), func(pid int) bool {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -76,8 +77,8 @@ func (s *instance) sleeping(text string) bool {
 	})
 }
 
-// TestCrashLeavesNothingOfValidators kills the service while programs validate settings:
-// the next start removes their directories.
+// TestCrashLeavesNothingOfValidators kills the service while programs validate settings,
+// and checks that the next start removes their directories.
 func TestCrashLeavesNothingOfValidators(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"off", "auto"} {
@@ -138,8 +139,9 @@ func TestMemoryOfValidatorsIsLimited(t *testing.T) {
 	}
 }
 
-// TestBuiltinCheckFindsWhatItsProcessFinds compares with a second algorithm that differs
-// only in its command, which the service does not recognize as its own.
+// TestBuiltinCheckFindsWhatItsProcessFinds compares the built-in validator with a copy of
+// its algorithm. In the copy, only the command differs, so that the service starts it as
+// a process.
 func TestBuiltinCheckFindsWhatItsProcessFinds(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../algorithm/builtin/cg-idp.toml")

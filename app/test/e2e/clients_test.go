@@ -23,7 +23,7 @@ type generation struct {
 	env    []string
 }
 
-// newGeneration copies the files of a language next to openapi.yaml.
+// newGeneration copies the client files of a language into the directory of openapi.yaml.
 func newGeneration(t *testing.T, u user, language string) *generation {
 	t.Helper()
 	g := &generation{t, t.TempDir(), append(os.Environ(), "MOLRUN_URL="+u.base, "MOLRUN_KEY="+u.key)}
@@ -32,7 +32,7 @@ func newGeneration(t *testing.T, u user, language string) *generation {
 	return g
 }
 
-// command returns a program's output and error.
+// command runs a program and returns its output and error.
 func (g *generation) command(name string, args ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(g.t.Context(), 10*time.Minute)
 	defer cancel()
@@ -54,12 +54,12 @@ func (g *generation) run(name string, args ...string) (stdout string) {
 	return out
 }
 
-// unreachable matches the output of npm and go if there is no registry.
+// unreachable matches the output of npm and go when they cannot reach a registry.
 var unreachable = regexp.MustCompile(`ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|ENOTCACHED|` +
 	`dial tcp|no such host|connection refused|i/o timeout|module lookup disabled`)
 
-// download runs a program that downloads packages, and skips the test if it
-// cannot reach them.
+// download runs a program that downloads packages, and skips the test if the registry is
+// unreachable.
 func (g *generation) download(name string, args ...string) {
 	g.t.Helper()
 	out, stderr, err := g.command(name, args...)
@@ -77,8 +77,8 @@ func (g *generation) done(stdout string) {
 	must.Equal(g.t, "the client printed", stdout, "done\n")
 }
 
-// needNode skips the test unless a suitable Node.js is installed. what says what it is
-// needed for.
+// needNode skips the test unless a suitable Node.js is installed. what describes the use
+// of Node.js.
 func needNode(t *testing.T, what string) {
 	t.Helper()
 	version, err := exec.Command("node", "--version").Output()

@@ -17,12 +17,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// slurmDaemons is the Slurm cluster of these tests: two nodes of four CPUs and two
+// slurmDaemons is the Slurm cluster of these tests, with two nodes of four CPUs and two
 // GPUs each.
 var slurmDaemons cluster.Shared
 
-// TestJobsOnTheCluster runs its subtests in sequence, since each needs the whole
-// cluster; other tests run in parallel.
+// TestJobsOnTheCluster runs its subtests one after another, since each needs the whole
+// cluster.
 func TestJobsOnTheCluster(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
@@ -46,8 +46,8 @@ type site struct {
 	prefix  string
 }
 
-// clusterServer starts a server that uses the cluster; settings are added to its [slurm]
-// section. It polls frequently, since tests wait for it.
+// clusterServer starts a server that uses the cluster, with additional settings in its
+// [slurm] section. It polls frequently, to keep the tests short.
 func clusterServer(t *testing.T, c *cluster.Cluster, settings string, more serverOptions) *site {
 	t.Helper()
 	s := &site{cluster: c, shared: t.TempDir(), prefix: "t" + strings.ToLower(rand.Text()[:12])}
@@ -57,15 +57,15 @@ func clusterServer(t *testing.T, c *cluster.Cluster, settings string, more serve
 	if more.algorithms == nil {
 		more.algorithms = map[string]string{"shell.toml": shellFile}
 	}
-	t.Cleanup(func() { s.cancelAll(t) }) // after the server has ended
+	t.Cleanup(func() { s.cancelAll(t) }) // after the server has stopped
 	s.instance = startServer(t, more)
 	return s
 }
 
-// everywhere configures a site whose jobs all run on the cluster.
+// everywhere is the configuration of a site that runs all its jobs on the cluster.
 const everywhere = "[runner]\nexecutor = \"slurm\"\n"
 
-// inSlurm returns the ids of the site's jobs in Slurm that have not ended.
+// inSlurm returns the IDs of the site's jobs in Slurm that have not ended.
 func (s *site) inSlurm(t *testing.T) (ids []string) {
 	t.Helper()
 	for line := range strings.Lines(s.cluster.Run(t, "squeue", "--noheader", "--array", "--format=%i %j")) {
@@ -83,7 +83,7 @@ func (s *site) cancelAll(t *testing.T) {
 	s.waitUntilEmpty(t)
 }
 
-// waitUntilEmpty waits until Slurm has no jobs of the site, not even completing ones.
+// waitUntilEmpty waits until Slurm has no jobs of the site, including completing ones.
 func (s *site) waitUntilEmpty(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); len(s.inSlurm(t)) > 0; time.Sleep(100 * time.Millisecond) {
@@ -119,8 +119,8 @@ func oneSettingSendsJobsToSlurm(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// batchNeedsFewSubmissions runs a batch of MOLRUN_CLUSTER_ROWS jobs; `make cluster` sets
-// it to 1,000.
+// batchNeedsFewSubmissions runs a batch of 50 jobs, or of MOLRUN_CLUSTER_ROWS; `make
+// cluster` sets that to 1,000.
 func batchNeedsFewSubmissions(t *testing.T, c *cluster.Cluster) {
 	count := 50
 	if text := os.Getenv("MOLRUN_CLUSTER_ROWS"); text != "" {
@@ -190,7 +190,7 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	s.eventually("/readyz reports that the cluster answers again", func() bool { return answers() == "ok" })
 }
 
-// readmeForClusters follows the documentation for administrators, with a different shared
+// readmeForClusters follows the administrators' documentation, with a different shared
 // directory and account.
 func readmeForClusters(t *testing.T, c *cluster.Cluster) {
 	dir := t.TempDir()

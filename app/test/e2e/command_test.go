@@ -15,7 +15,7 @@ import (
 	"molrun/storage"
 )
 
-// emptyDatabase creates a data directory without records.
+// emptyDatabase creates a data directory with an empty database.
 func emptyDatabase(t *testing.T, data string) {
 	t.Helper()
 	must.OK(t, os.Mkdir(data, 0o700))
@@ -58,8 +58,8 @@ func TestUsersAreLimitedByCommands(t *testing.T) {
 	s.fails(exitMissing, "", "user", "delete", "ann@lab.example", "--organization", "lab")
 }
 
-// A key creates another, and that one a third. Anyone who had the first key might have
-// all three.
+// A key creates a second key, which creates a third. Anyone who has had the first key
+// might also have the others.
 func TestDisablingAKeyCanCloseThoseThatItMade(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
@@ -79,7 +79,7 @@ func TestDisablingAKeyCanCloseThoseThatItMade(t *testing.T) {
 	}
 	s.ok("key", "disable", id(ann))
 	works(ann, 401)
-	works(second, 200) // as documented
+	works(second, 200) // as documented, the second key still works
 	s.ok("key", "disable", id(second))
 	_, errs, code := s.run("key", "disable", id(ann), "--made-keys")
 	if code != 0 || strings.Count(errs, "is disabled\n") != 3 || !strings.Contains(errs, "key "+id(third)+" of ann@lab.example is disabled") {
@@ -168,13 +168,13 @@ func TestPrecedenceOfFlagsVariablesFileAndDefaults(t *testing.T) {
 	if at, err := time.Parse(time.RFC3339Nano, g.ExpiresAt); err != nil || time.Until(at) > 2*time.Hour || time.Until(at) < time.Hour {
 		t.Errorf("expiresAt %s, want the 2h of the file", g.ExpiresAt)
 	}
-	u.do("POST", "/submit-job", `{"jobName":"`+strings.Repeat("x", 3000)+`"}`).code(413, "BODY_TOO_LARGE") // 2KiB, from the variable
-	u.do("POST", "/submit-batch", `{"batchName":"`+strings.Repeat("x", 3000)+`"}`).want(422)               // 64MiB, the default
+	u.do("POST", "/submit-job", `{"jobName":"`+strings.Repeat("x", 3000)+`"}`).code(413, "BODY_TOO_LARGE") // above the 2KiB limit set by the variable
+	u.do("POST", "/submit-batch", `{"batchName":"`+strings.Repeat("x", 3000)+`"}`).want(422)               // below the default limit of 64MiB
 }
 
-// withData sets the data directory by a flag.
+// withData returns the options with the data directory set by a flag.
 func (o serverOptions) withData() serverOptions {
-	o.flags = append(o.flags, "--data", "data") // the process runs in the server's directory
+	o.flags = append(o.flags, "--data", "data") // relative to the server's directory
 	return o
 }
 
@@ -193,7 +193,7 @@ func TestExitCodesOfCommands(t *testing.T) {
 		{0, "algorithms list"},
 		{exitFailed, "health --listen 127.0.0.1:1"},
 		{exitUsage, "no-such-command"},
-		{exitKey, "algorithms no-such-command --json"}, // a word to search for
+		{exitKey, "algorithms no-such-command --json"}, // arguments are search terms
 		{exitUsage, "serve no-such-command"},
 		{0, "key"},
 		{exitUsage, "key list --no-such-flag"},

@@ -12,9 +12,9 @@ import (
 	"molrun/app/test/whole"
 )
 
-// common is a server shared by many tests, each with its own organizations. A test
-// that needs its own configuration, inspects the data directory or stops the
-// server starts its own.
+// common is a server shared by many tests, each with its own organizations. A test that
+// needs its own configuration, inspects the data directory or stops the server must start
+// its own.
 type common struct {
 	config string
 
@@ -41,7 +41,7 @@ func plain(t *testing.T) *instance {
 	return plainServer.open(t)
 }
 
-// open starts the server for the first test that needs it.
+// open returns the server, and starts it for the first test that needs it.
 func (c *common) open(t *testing.T) *instance {
 	t.Helper()
 	c.once.Do(func() { c.start(t) })
@@ -70,7 +70,7 @@ func (c *common) start(t *testing.T) {
 	c.server = s
 }
 
-// close ends the server and reports leaks in its logs.
+// close stops the server and reports leaks in its logs.
 func (c *common) close() error {
 	s := c.server
 	if s == nil {

@@ -15,9 +15,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// hosted is a client of the compatibility mount that works like scripts for a hosted
-// service: it uses paths below a base that ends with a slash, and sends its key only to
-// the API.
+// hosted is a client of the compatibility API that behaves like scripts written for the
+// hosted service: it resolves paths against a base URL that ends with a slash, and sends
+// its key only to the API.
 type hosted struct {
 	t    *testing.T
 	base string
@@ -77,10 +77,10 @@ func (s compatAnswer) into(v any) {
 	}
 }
 
-// varying matches parts of responses that differ between runs.
+// varying matches strings in responses that differ between runs.
 var varying = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|token=[\w.-]+|[0-9A-HJKMNP-TV-Z]{26}|127\.0\.0\.1:\d+|"WeightedHours":[\de.-]+|steps_per_second\\":\d+`)
 
-// golden compares a response with the one that clients must get.
+// golden compares a response with the exact response that clients expect.
 func (s compatAnswer) golden(want string) {
 	s.t.Helper()
 	got := varying.ReplaceAllStringFunc(s.text, func(part string) string {
@@ -171,7 +171,8 @@ func startKey(t *testing.T, s compatAnswer) string {
 	return page.StartKey
 }
 
-// TestCompatListsMoreThanAPageOfTheAPI lists 250 jobs at once.
+// TestCompatListsMoreThanAPageOfTheAPI lists 250 jobs, more than a page of molrun's own
+// API.
 func TestCompatListsMoreThanAPageOfTheAPI(t *testing.T) {
 	t.Parallel()
 	_, h := compatUser(t)
@@ -189,15 +190,15 @@ func TestCompatListsMoreThanAPageOfTheAPI(t *testing.T) {
 	}
 }
 
-// TestCompatFromUploadToResult makes the same requests as the command line of the hosted
-// service.
+// TestCompatFromUploadToResult sends the same requests as the hosted service's
+// command-line client.
 func TestCompatFromUploadToResult(t *testing.T) {
 	t.Parallel()
 	u, h := compatUser(t)
 	var link struct{ UploadURL, FileURL string }
 	h.do("POST", "getPresignedUploadUrl", `{"filename":"a.txt","contentType":"application/octet-stream"}`).want(200).into(&link)
 	h.do("PUT", link.UploadURL, "hello\n", "Content-Type", "application/octet-stream").want(200)
-	h.do("PUT", link.UploadURL, "other\n").want(409) // the upload is already complete
+	h.do("PUT", link.UploadURL, "other\n").want(409) // because the upload is already complete
 	h.do("GET", "files", "").want(200).golden(`["a.txt"]`)
 	if got := h.do("GET", link.FileURL, "").want(200); got.text != "hello" {
 		t.Errorf("fileUrl has %q", got.text)
@@ -213,8 +214,8 @@ func TestCompatFromUploadToResult(t *testing.T) {
 		t.Error("it is not valid")
 	}
 	h.do("POST", "submit-job", body).want(200)
-	// Newer scripts send the normalized settings, older ones the original: both are the
-	// same job.
+	// Newer scripts send the normalized settings and older ones the original settings;
+	// both mean the same job.
 	h.do("POST", "submit-job", `{"jobName":"m1","type":"measure","settings":`+string(verdict.Normalized)+`,"jobEmail":"ann@lab.example","projectTag":"p","project":""}`).want(200)
 	h.do("POST", "submit-job", `{"jobName":"m1","type":"shell","settings":{"script":"true"}}`).want(409).
 		golden(`{"error":"Job \"m1\" already exists and differs in type; choose another jobName, or send the original submission again to get that job.","code":"JOB_ALREADY_EXISTS","detail":[]}`)
@@ -277,7 +278,7 @@ func TestCompatFiles(t *testing.T) {
 	h.send("PUT", "upload/chunked.txt", io.MultiReader(strings.NewReader("4444"))).want(200)
 	h.do("PUT", "upload/a.txt", "newer").want(200)
 	var links struct{ UploadURL, Filename string }
-	h.do("PUT", "upload/later.txt", "").want(200).into(&links) // without a body, the response has links
+	h.do("PUT", "upload/later.txt", "").want(200).into(&links) // without a request body, the response contains links
 	h.do("GET", "files", "").want(200).golden(`["a.txt","chunked.txt"]`)
 	h.do("GET", "files?folder=set", "").want(200).golden(`["set/c d.txt","set/b.txt"]`)
 	h.do("GET", "files?includeAll=True", "").want(200).golden(`["a.txt","chunked.txt","set/c d.txt","set/b.txt"]`)
@@ -320,7 +321,7 @@ func TestCompatFindsFilesBySeveralNames(t *testing.T) {
 	}{
 		{"a.txt", 11111111},
 		{"inputs/a.txt", 11111111},
-		{"set/b.txt", 22222222}, // the upload takes precedence over the job's result
+		{"set/b.txt", 22222222}, // an upload takes precedence over a job's result
 		{"makes/deep/c.txt", 33333333},
 		{"makes/b.txt", 44444444},
 		{"set/only.txt", 66666666},
@@ -493,7 +494,7 @@ func TestCompatCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestCompatUploadsThatBreakLeaveNothing breaks the connection in the middle of a file.
+// TestCompatUploadsThatBreakLeaveNothing breaks connections in the middle of a file.
 func TestCompatUploadsThatBreakLeaveNothing(t *testing.T) {
 	t.Parallel()
 	_, h := compatUser(t)
@@ -508,7 +509,7 @@ func TestCompatUploadsThatBreakLeaveNothing(t *testing.T) {
 	h.do("GET", "files?includeAll=true", "").want(200).golden(`[]`)
 }
 
-// failing is a reader that fails.
+// failing is a reader that always fails.
 type failing struct{}
 
 // Read implements io.Reader.

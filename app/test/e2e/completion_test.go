@@ -12,16 +12,16 @@ import (
 	"molrun/app/test/whole"
 )
 
-// bashCompletion is the file of functions that bash needs to complete commands.
+// bashCompletion is the file with the functions that completion in bash needs.
 const bashCompletion = "/usr/share/bash-completion/bash_completion"
 
-// The real shells complete commands, flags, job names, algorithm types and their
-// settings, with the script that molrun prints for each shell.
+// Real shells complete commands, flags, job names, algorithm types and settings with the
+// scripts that molrun generates.
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
 	p, s := scene(t)
 	p.ok("submit", "sequence-properties", "-n", "hstz", "--set", "sequence=DSHAKRHHGY", "--wait")
-	if _, err := p.shell("true"); err != nil { // creates the directory on PATH
+	if _, err := p.shell("true"); err != nil { // creates the directory that is on PATH
 		t.Fatal(err)
 	}
 	for name, complete := range map[string]func(p *person, line string) string{"bash": inBash, "zsh": inZsh, "fish": inFish} {
@@ -57,7 +57,8 @@ func containsAll(text string, words []string) bool {
 	return true
 }
 
-// script runs a script with a shell that takes it as an argument.
+// script runs a shell with the given arguments, one of which is a script, and returns its
+// output.
 func (p *person) script(shell string, args ...string) string {
 	p.t.Helper()
 	c := exec.Command(shell, args...)
@@ -69,7 +70,7 @@ func (p *person) script(shell string, args ...string) string {
 	return string(out)
 }
 
-// inBash calls the function that bash calls on Tab.
+// inBash completes a line by calling the function that bash calls on Tab.
 func inBash(p *person, line string) string {
 	return p.script("bash", "-c", `
 source `+bashCompletion+`
@@ -85,7 +86,7 @@ func inFish(p *person, line string) string {
 	return p.script("fish", "--no-config", "-c", `molrun completion fish | source; complete -C $argv[1]`, line)
 }
 
-// inZsh presses Tab on a terminal, the only way to complete in zsh.
+// inZsh completes a line by pressing Tab on a terminal, which is the only way in zsh.
 func inZsh(p *person, line string) string {
 	ours, theirs := terminalPair(p.t)
 	c := exec.Command("zsh", "-f", "-i")
@@ -96,7 +97,7 @@ func inZsh(p *person, line string) string {
 	must.OK(p.t, theirs.Close())
 	var shown whole.Log
 	ended := make(chan struct{})
-	go func() { // ends with the shell
+	go func() { // ends when the shell exits
 		defer close(ended)
 		_, _ = io.Copy(&shown, ours) // ends with an error when the last writer closes
 	}()
@@ -108,7 +109,8 @@ func inZsh(p *person, line string) string {
 		return shown.String()[from:]
 	}
 	press("autoload -Uz compinit; compinit -u; source <(molrun completion zsh); print -r - set''up\n", "setup")
-	// Tab shows the completions; Ctrl-A and echo before it print the completed line.
+	// Tab shows the completions. Ctrl-A then inserts echo at the start, so that the
+	// completed line is printed.
 	got := press(line+"\t\t\x01echo of \x05 end''ed\n", "ended")
 	_, err := ours.WriteString("exit\n")
 	must.OK(p.t, err)

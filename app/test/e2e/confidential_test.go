@@ -22,8 +22,8 @@ type confidential struct {
 	texts []string
 }
 
-// shortest is the length of the shortest text to search for; words such as "true"
-// are in every log. Identifiers are meant to be logged.
+// shortest is the length of the shortest string to search for. Short ones such as "true"
+// occur in every log, and identifiers may be logged.
 const shortest = 16
 
 var identifier = regexp.MustCompile(`^[0-9A-Z]{26}$`)
@@ -50,7 +50,7 @@ func (c *confidential) keys(printed string) {
 	}
 }
 
-// settings adds the strings in the settings of a submission, at any depth.
+// settings adds all strings in the settings of a submission.
 func (c *confidential) settings(body string) {
 	var sent struct{ Settings any }
 	if json.Unmarshal([]byte(body), &sent) == nil {
@@ -73,8 +73,8 @@ func (c *confidential) leaves(value any) {
 	}
 }
 
-// leaks returns the confidential texts, keys and tokens that a log contains, each
-// with some context.
+// leaks returns the confidential strings, keys and tokens in a log, each with some
+// context.
 func (c *confidential) leaks(log string) (found []string) {
 	for _, at := range anySecret.FindAllStringIndex(log, -1) {
 		found = append(found, around(log, at[0]))
@@ -102,8 +102,8 @@ func around(text string, i int) string {
 	return "…" + text[max(0, i-200):min(len(text), i+100)] + "…"
 }
 
-// checkLogs ends the server and searches its logs and the standard error of its
-// commands for leaks. It runs for every server of every test.
+// checkLogs stops the server and searches its logs and the standard error of its commands
+// for leaks. It runs for every server of every test.
 func (s *instance) checkLogs() {
 	s.kill()
 	if err := s.leaksInLogs(); err != nil {
@@ -149,7 +149,7 @@ func TestLeaksInLogsAreFound(t *testing.T) {
 	}{
 		{`{"message":"started","job":"j","key":"abcdefghijkl","request":"MKTAYIAKQRQISFV"}`, 0},
 		{"short", 0},
-		{"key " + key, 2}, // as any key, and as the key given to a user
+		{"key " + key, 2}, // found as any key, and as a key of a user
 		{"another molrun_mnopqrstuvwx_" + strings.Repeat("x", 43) + "_654321", 1},
 		{"the secret alone " + strings.Repeat("k", 43), 1},
 		{`{"path":"/blobs/x/a.txt?token=eyJhbGciOiJIUzI1NiJ9.e30.x"}`, 2},

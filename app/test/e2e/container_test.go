@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// alignFile is a catalogue type whose program is in an image.
+// alignFile replaces a type of the catalogue with one whose program is in an image.
 const alignFile = `
 format = 1
 type = "tm-align"
@@ -56,7 +56,7 @@ type ranOf struct {
 	Image     struct{ Name, ID string }
 }
 
-// align submits a job of this type and checks its result.
+// align submits a tm-align job and checks its result.
 func align(t *testing.T, u user) {
 	t.Helper()
 	u.upload("helix.pdb", helix(40))
@@ -89,7 +89,7 @@ func TestTypeWithAnImageRunsThroughTheAPI(t *testing.T) {
 	s.noContainers()
 }
 
-// TestContainerIsASandboxThatIsRequired runs with bubblewrap turned off.
+// TestContainerIsASandboxThatIsRequired turns bubblewrap off and requires a sandbox.
 func TestContainerIsASandboxThatIsRequired(t *testing.T) {
 	t.Parallel()
 	o := boxed(t, "")

@@ -21,8 +21,8 @@ func (u user) curl(dir string, args ...string) (status, body string) {
 	return string(out[at+1:]), string(out[:at])
 }
 
-// TestFilesAreSentWithCurlAsPeopleTypeIt sends a file in the various ways of curl. In
-// some of them, curl labels the file as a form: the response says what to type instead.
+// TestFilesAreSentWithCurlAsPeopleTypeIt uploads a file with each of curl's options for
+// it. Some label the file as a form, and the response then says what to type instead.
 func TestFilesAreSentWithCurlAsPeopleTypeIt(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "curl")

@@ -10,8 +10,8 @@ import (
 	"molrun/app/test/whole"
 )
 
-// TestServiceMakesADirectoryOnlyWhenTold starts the service where there is no directory,
-// a directory of something else, or the remains of a data directory.
+// TestServiceMakesADirectoryOnlyWhenTold starts the service on a missing directory, on a
+// directory with other files, and on the remains of a data directory.
 func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,8 +28,8 @@ func TestServiceMakesADirectoryOnlyWhenTold(t *testing.T) {
 		{"--data " + path("molrun-dta"), "there is no data directory " + path("molrun-dta") + "; did you mean " + path("molrun-data") + "? Otherwise, to make it, start with --init"},
 		{"--data " + path("x", "y", "molrun-data"), "did you mean " + path("molrun-data") + "?"},
 		{"--data " + path("others"), path("others") + " is not a data directory and contains other files; did you mean " + path("molrun-data") + "? Otherwise, to use it all the same, start with --init"},
-		{"--data " + path("remains"), "its database jobs.db is gone; restore a backup"},
-		{"--init --data " + path("remains"), "its database jobs.db is gone; restore a backup"},
+		{"--data " + path("remains"), "its database jobs.db is missing; restore a backup"},
+		{"--init --data " + path("remains"), "its database jobs.db is missing; restore a backup"},
 		{"--data " + path("config.toml"), path("config.toml") + " is not a directory"},
 	} {
 		before, err := os.ReadDir(dir)

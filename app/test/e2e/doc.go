@@ -1,8 +1,8 @@
-// Package e2e contains only tests. They start the real program, built once for all of
-// them (harness_test.go), as a service, as commands of users and as commands of
-// operators, and check what no single package can show. web/docs/rules.md lists which
-// test checks which rule of the API; testdata/bad has the bad inputs of every algorithm.
+// Package e2e contains only end-to-end tests. They build the real program once
+// (harness_test.go), run it as a service and as users' and administrators' commands, and
+// check behavior that involves more than one package. web/docs/rules.md lists the test of
+// each rule of the API; testdata/bad has bad inputs for every algorithm.
 //
-// Many tests share two services, each test with its own organizations (common_test.go):
-// on one, jobs start immediately; on the other, none starts.
+// Many tests share two services, where each test has its own organizations
+// (common_test.go). One starts jobs immediately; the other starts none.
 package e2e

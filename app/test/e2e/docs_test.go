@@ -11,16 +11,16 @@ import (
 	"molrun/app/test/must"
 )
 
-// block is a code block of a page, with the comment before it.
+// block is a code block of a page, with the marker in the HTML comment before it.
 type block struct{ mark, language, text string }
 
 type docPage struct {
 	file   string // relative to root
 	blocks []block
-	prose  string // everything else
+	prose  string // text outside code blocks
 }
 
-// documentation reads README.md and the pages of web/docs.
+// documentation parses README.md and the pages of web/docs.
 func documentation(t *testing.T) (pages []docPage) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "web/docs/*.md"))
@@ -61,8 +61,8 @@ func parsePage(name, text string) docPage {
 	return p
 }
 
-// TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed fails for a command block that no
-// test of this package refers to by its mark, unless it is marked with what it needs.
+// TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed fails if a block of commands is
+// not run by a test of this package, unless its marker says what the commands need.
 func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	tests, err := filepath.Glob("*_test.go")
@@ -71,7 +71,7 @@ func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 	for _, file := range tests {
 		sources.WriteString(must.Read(t, file))
 	}
-	whole := map[string]bool{"make demo\n": true, "make test\n": true} // run by .ci/test, and .ci/test itself
+	whole := map[string]bool{"make demo\n": true, "make test\n": true} // make test runs .ci/test, which runs make demo
 	for _, page := range documentation(t) {
 		for _, b := range page.blocks {
 			run, runs := strings.CutPrefix(b.mark, "run: ")
@@ -88,8 +88,8 @@ func TestCommandsOfTheDocumentationAreRunOrSayWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestCommandsInSentencesExist looks up each `molrun …` in the documentation among the
-// commands and their flags.
+// TestCommandsInSentencesExist checks that each `molrun …` in the documentation is a
+// command, with flags that exist.
 func TestCommandsInSentencesExist(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -128,7 +128,7 @@ func wantCommand(t *testing.T, file string, words []string) {
 	}
 }
 
-// plainWords returns the command names at the start of a line.
+// plainWords returns the leading words of a line that look like command names.
 func plainWords(words []string) (names []string) {
 	for _, w := range words {
 		if !regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(w) {
@@ -146,7 +146,7 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// TestLinksOfMarkdownExist follows every relative link of every Markdown file in git.
+// TestLinksOfMarkdownExist checks every relative link in every Markdown file in git.
 func TestLinksOfMarkdownExist(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -166,7 +166,7 @@ func TestLinksOfMarkdownExist(t *testing.T) {
 	}
 }
 
-// checkLinks checks the links of a file and returns their number.
+// checkLinks checks the relative links in a file and returns their number.
 func checkLinks(t *testing.T, file string) int {
 	t.Helper()
 	text := parsePage(file, must.Read(t, file)).prose
@@ -192,7 +192,7 @@ func checkLinks(t *testing.T, file string) int {
 	return len(links)
 }
 
-// hasHeading reports whether a page has a heading with this link name.
+// hasHeading reports whether a page has a heading with the given anchor.
 func hasHeading(text, name string) bool {
 	other := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	for line := range strings.Lines(text) {
@@ -206,8 +206,8 @@ func hasHeading(text, name string) bool {
 	return false
 }
 
-// TestMessagesOfTroubleshootingExist looks for each message of the tables in the source.
-// … stands for varying text. Each message must be within one line of one file.
+// TestMessagesOfTroubleshootingExist searches the source for each message in the tables,
+// in which … matches any text. Each message must be on one line of one file.
 func TestMessagesOfTroubleshootingExist(t *testing.T) {
 	t.Parallel()
 	_, part, _ := strings.Cut(must.Read(t, filepath.Join(root, "web/docs/server.md")), "\n## Troubleshooting\n")

@@ -18,7 +18,8 @@ import (
 	"molrun/storage/kv/boltfile"
 )
 
-// diagnosis runs `molrun doctor --json` and returns its findings by check.
+// diagnosis runs `molrun doctor --json` and returns the findings by check, and the exit
+// code.
 func (s *instance) diagnosis(args ...string) (findings map[string]string, code int) {
 	s.t.Helper()
 	out, errs, code := s.run(append([]string{"doctor", "--json"}, args...)...)
@@ -90,8 +91,8 @@ name = "run"
 command = ["no-such-program"]
 `
 
-// TestDoctorFindsEachProblem really causes each problem that the tests of package doctor
-// do not.
+// TestDoctorFindsEachProblem causes each problem that the tests of package doctor only
+// simulate or leave out.
 func TestDoctorFindsEachProblem(t *testing.T) {
 	t.Parallel()
 	in := func(s *instance, name string) string { return filepath.Join(s.data(), name) }
@@ -108,7 +109,7 @@ func TestDoctorFindsEachProblem(t *testing.T) {
 		{"a truncated database", "database", "restore a backup", "", func(t *testing.T, s *instance) {
 			must.OK(t, os.Truncate(in(s, host.Database), 9000))
 		}},
-		{"a database that has lost commits", "database", "is lost", "", func(t *testing.T, s *instance) {
+		{"a database that has lost commits", "database", "are lost", "", func(t *testing.T, s *instance) {
 			changeCommits(t, in(s, host.Database), func(c *boltfile.Commits) { c.Commit += 5 })
 		}},
 		{"a secret open to others", "secret", "run chmod 600", "", func(t *testing.T, s *instance) {
@@ -191,14 +192,14 @@ func (s *instance) algorithm(text string) {
 	must.OK(s.t, os.WriteFile(filepath.Join(s.dir, "algorithms", "far.toml"), []byte(text), 0o600))
 }
 
-// certificate creates a certificate issued at the given time, in the server's
-// directory.
+// certificate creates a certificate in the server's directory, as if issued at the given
+// time.
 func (s *instance) certificate(cert, key string, now time.Time) {
 	s.t.Helper()
 	must.OK(s.t, host.EnsureSelfSigned(filepath.Join(s.dir, cert), filepath.Join(s.dir, key), []string{"localhost"}, now))
 }
 
-// program puts a stand-in first on the PATH.
+// program writes a program into a new directory, which it puts first on PATH.
 func (s *instance) program(name, text string) {
 	s.t.Helper()
 	bin := s.t.TempDir()

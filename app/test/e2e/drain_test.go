@@ -7,8 +7,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestDrainedServiceStartsNothingUntilResumed also drains a service that is not running,
-// and one that is killed.
+// TestDrainedServiceStartsNothingUntilResumed also drains a stopped service, and kills a
+// drained one.
 func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, noSandbox)
@@ -33,7 +33,7 @@ func TestDrainedServiceStartsNothingUntilResumed(t *testing.T) {
 	waits("the operator paused the queue")
 	waits("a new kernel")
 	must.Contain(t, "readyz", string(u.do("GET", "/readyz", nil).want(200).body), `"drained":"the queue has been paused since 20`)
-	open.open(t) // running jobs continue to their end
+	open.open(t) // jobs that are already running finish
 	u.completed("runs")
 	s.kill()
 	s.start()

@@ -20,7 +20,7 @@ import (
 type streamEvent struct{ id, kind, job, status, text string }
 
 // listen opens a stream and delivers its events until the stream or the test ends. It
-// returns once the stream has sent all earlier events.
+// returns once the stream has sent all past events.
 func (u user) listen(path, after string) (events <-chan streamEvent, protocol string) {
 	u.t.Helper()
 	ctx, cancel := context.WithCancel(u.t.Context())
@@ -43,7 +43,7 @@ func (u user) listen(path, after string) (events <-chan streamEvent, protocol st
 		defer close(all)
 		defer resp.Body.Close()
 		defer func() {
-			if begun != nil { // it ended before it began to listen
+			if begun != nil { // the stream ended before it had sent all past events
 				close(begun)
 			}
 		}()
@@ -57,7 +57,7 @@ func (u user) listen(path, after string) (events <-chan streamEvent, protocol st
 				e.kind = value
 			case field == "data":
 				var data struct{ JobName, Status, Text string }
-				_ = json.Unmarshal([]byte(value), &data) // the test detects invalid data
+				_ = json.Unmarshal([]byte(value), &data) // invalid data makes the test fail later
 				e.job, e.status, e.text = data.JobName, data.Status, data.Text
 			case value == "listening" && begun != nil:
 				close(begun)
@@ -106,7 +106,8 @@ func (u user) nextEvent(events <-chan streamEvent, awaited string) streamEvent {
 	return streamEvent{}
 }
 
-// TestEventsComeAtOnceThroughNginx configures nginx to buffer as much as possible.
+// TestEventsComeAtOnceThroughNginx configures nginx to buffer as much as possible; events
+// must arrive immediately.
 func TestEventsComeAtOnceThroughNginx(t *testing.T) {
 	for protocol, listens := range map[string]string{"HTTP/1.1": " ssl;", "HTTP/2.0": " ssl http2;"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -126,7 +127,8 @@ func TestEventsComeAtOnceThroughNginx(t *testing.T) {
 	}
 }
 
-// TestReadersThatStallAreCutOff has a client that reads nothing. Nothing waits for it.
+// TestReadersThatStallAreCutOff has a client that never reads. The service must
+// disconnect it, and nothing else must wait for it.
 func TestReadersThatStallAreCutOff(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[limits]\nanswer_time = \"1s\"\n", algorithms: map[string]string{"shell.toml": shellFile}})

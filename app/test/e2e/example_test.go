@@ -16,20 +16,20 @@ import (
 	"molrun/app/test/must"
 )
 
-// exampleBound is the timeout of an example on a busy machine.
+// exampleBound is the maximum runtime of an example on a busy machine.
 const exampleBound = 15 * time.Minute
 
 // longExamples take minutes on an idle machine and far longer under the race detector, so
-// only make showcases runs them. Separate tests run smaller versions.
+// only `make showcases` runs them. Other tests run smaller versions.
 var longExamples = []string{"cg-condensate"}
 
 func TestExamplesHaveTheResultsThatTheirFilesState(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, serverOptions{}) // not shared: some examples take half a minute
+	s := startServer(t, serverOptions{}) // not shared, because some examples take half a minute
 	tester := trial.Tester{API: client.NewWith(s.base, s.user("lab", "ann@lab.example").key, s.http.Transport), Patience: exampleBound}
 	all, seed := everyType(t), rand.Uint64()
 	t.Logf("the order is that of seed %d", seed)
-	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] }) // examples must not influence each other
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] }) // examples must not depend on their order
 	for _, a := range all {
 		t.Run(a.Type, func(t *testing.T) {
 			t.Parallel()
@@ -51,8 +51,8 @@ func TestExamplesHaveTheResultsThatTheirFilesState(t *testing.T) {
 	}
 }
 
-// checkInputs checks that a job has read the files of its example, and no other files
-// with the same names.
+// checkInputs checks that a job has read the files of its own example, and not files of
+// the same name from another.
 func checkInputs(t *testing.T, api *client.Client, a *algorithm.File, name string) {
 	t.Helper()
 	job, err := api.Job(t.Context(), name)

@@ -11,7 +11,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// Stand-ins for the types that the examples use. They replace those of the catalogue.
+// exampleTypes are stand-ins that replace the catalogue types that the examples use.
 var exampleTypes = map[string]string{
 	"gromacs.toml": `
 format = 1
@@ -105,7 +105,7 @@ func viewsOf(names ...string) (text string) {
 	return text
 }
 
-// The Python examples run from a structure to their figures.
+// The Python examples run from a structure to the final figures.
 func TestPythonExamples(t *testing.T) {
 	t.Parallel()
 	python := must.Installed(t, "python3")
@@ -139,8 +139,7 @@ func TestPythonExamples(t *testing.T) {
 	}
 }
 
-// The Snakemake workflow produces its table, and computes nothing twice when it runs
-// again.
+// The Snakemake workflow produces its table. A second run computes nothing again.
 func TestSnakemakeExample(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/bin/snakemake"); err != nil {
@@ -168,8 +167,8 @@ func TestSnakemakeExample(t *testing.T) {
 	}
 }
 
-// TestNextflowExample runs the commands of the Nextflow processes as Nextflow would write
-// them, since Debian has no Nextflow.
+// TestNextflowExample runs the commands of the Nextflow processes as Nextflow would
+// generate them, because Debian has no Nextflow package.
 func TestNextflowExample(t *testing.T) {
 	t.Parallel()
 	p := plain(t).user("lab", "ann@lab.example").person()

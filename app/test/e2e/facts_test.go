@@ -8,7 +8,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// sizedFile is an algorithm whose resources and rules depend on the content of its file.
+// sizedFile is an algorithm whose resources and rules depend on the content of an input
+// file.
 const sizedFile = `format = 1
 type = "sized"
 version = "1"
@@ -58,7 +59,8 @@ func TestRulesUseFileMetadata(t *testing.T) {
 	u.completed("a")
 	u.wantResult("a", "count.txt", "25\n")
 
-	// Metadata of files that did not exist at submission is known when the job starts.
+	// The metadata of files that did not exist at submission becomes known when the job
+	// starts.
 	if r := u.finished("wrong"); r.Failure == nil || r.Failure.Code != "INPUT_INVALID" || !strings.Contains(r.Failure.Message, "most: must not be less than the residues of query") {
 		t.Errorf("%+v", r.Failure)
 	}
@@ -72,7 +74,7 @@ func TestRulesUseFileMetadata(t *testing.T) {
 }
 
 // TestStructuresAreSummarized also requires that the submission check and the engine
-// agree: a job that is queued has a result.
+// agree: a job that is accepted has a result.
 func TestStructuresAreSummarized(t *testing.T) {
 	t.Parallel()
 	s := plain(t)

@@ -28,7 +28,7 @@ func TestFileReferencesHaveThreeForms(t *testing.T) {
 		}
 		wants[name] = want
 	}
-	u.upload("in.txt", "uploaded later\n") // references were resolved at submission
+	u.upload("in.txt", "uploaded later\n") // not read, because references were resolved at submission
 	open.open(t)
 	for name, want := range wants {
 		u.finished(name)

@@ -11,9 +11,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// folderFiles is an algorithm in a directory. Its script prints the word in the
-// directory, waits for a gate, prints it again, and tries to change it, except as root
-// outside a sandbox, where nothing prevents that.
+// folderFiles has an algorithm with its own directory. Its script prints the word in that
+// directory, waits for a gate, prints the word again, and tries to change it, except as
+// root outside a sandbox, where nothing would prevent that.
 var folderFiles = map[string]string{
 	"shell.toml": shellFile,
 	"words/algorithm.toml": `
@@ -54,8 +54,8 @@ read = ["@DIR@/gates"]
 	"words/lib/word.txt": "one\n",
 }
 
-// TestJobsGoOnWithTheFolderThatTheyWereSubmittedWith edits the directory and restarts the
-// service while one job runs and another waits.
+// TestJobsGoOnWithTheFolderThatTheyWereSubmittedWith edits the algorithm's directory and
+// restarts the service while one job runs and another is queued.
 func TestJobsGoOnWithTheFolderThatTheyWereSubmittedWith(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off"} {
@@ -99,8 +99,8 @@ func TestFolderOfAnAlgorithmServesItsValidator(t *testing.T) {
 	must.Contain(t, "job.json", string(u.result("b", "job.json")), `"programVersion":"7.1"`)
 }
 
-// TestBackupHasTheFoldersOfUnfinishedJobs restores a waiting job whose directory has been
-// removed from the site.
+// TestBackupHasTheFoldersOfUnfinishedJobs restores a queued job whose algorithm's
+// directory has been removed from the site.
 func TestBackupHasTheFoldersOfUnfinishedJobs(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: "[runner]\ncpus = 1\n", algorithms: folderFiles})
@@ -135,7 +135,7 @@ func TestBackupHasTheFoldersOfUnfinishedJobs(t *testing.T) {
 	}
 }
 
-// foldersReachTheNodes runs a job with a directory on the cluster.
+// foldersReachTheNodes runs a job of an algorithm with its own directory on the cluster.
 func foldersReachTheNodes(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere, algorithms: folderFiles})
 	u := s.user("lab", "ann@lab.example")

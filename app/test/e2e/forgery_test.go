@@ -15,7 +15,7 @@ import (
 type forger struct {
 	t     *testing.T
 	base  string
-	path  string // of the link: /blobs/<id>/<name>
+	path  string // path of the link: /blobs/<id>/<name>
 	token string
 }
 
@@ -46,7 +46,8 @@ func (f *forger) do(a attempt) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// attempts returns misuses of the token. Package link tests forged tokens.
+// attempts returns requests that misuse the token. Forged tokens are tested in package
+// link.
 func (f *forger) attempts(put string) []attempt {
 	id := strings.Split(f.path, "/")[2]
 	good := "token=" + f.token

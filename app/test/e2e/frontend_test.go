@@ -17,7 +17,7 @@ import (
 // web/deploy.
 type frontEnd struct {
 	program, example string
-	config           string // %[1]s directory, %[2]s address, %[3]s example
+	config           string // template: %[1]s directory, %[2]s address, %[3]s example
 	command          func(file, dir string) []string
 }
 
@@ -64,8 +64,8 @@ LoadModule buffer_module /usr/lib/apache2/modules/mod_buffer.so
 	},
 }
 
-// start starts the web server in front of a service. instead has texts of the example and
-// their replacements.
+// start starts the web server in front of a service. instead has pairs of strings in the
+// example and their replacements.
 func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...string) {
 	t.Helper()
 	program, err := exec.LookPath(f.program)
@@ -93,8 +93,8 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 	proxy.Stdout, proxy.Stderr = &log, &log
 	must.OK(t, proxy.Start())
 	t.Cleanup(func() {
-		_ = proxy.Process.Signal(os.Interrupt) // Apache's children end with it
-		_ = proxy.Wait()                       // it was stopped
+		_ = proxy.Process.Signal(os.Interrupt) // also stops Apache's child processes
+		_ = proxy.Wait()                       // returns an error because of the signal
 		if t.Failed() {
 			t.Logf("%s says:\n%s", f.program, log.String())
 		}
@@ -109,14 +109,15 @@ func (f frontEnd) start(t *testing.T, s *instance, listen string, instead ...str
 	})
 }
 
-// behind starts a service that is configured with its public address behind a proxy.
+// behind starts a service configured to run behind a proxy, with its public address.
 func behind(t *testing.T, listen string) (s *instance, key string) {
 	t.Helper()
 	s = startServer(t, serverOptions{config: fmt.Sprintf("public_url = \"http://%s/molrun\"\n[proxy]\ntrusted = \"127.0.0.1\"\n", listen)})
 	return s, s.user("lab", "ann@lab.example").key
 }
 
-// examine runs the commands of web/docs/proxy.md against an address, with a small file.
+// examine runs the commands from web/docs/proxy.md, which send a small file, against an
+// address.
 func examine(t *testing.T, base, key string) (string, error) {
 	t.Helper()
 	must.Installed(t, "curl")
@@ -127,7 +128,7 @@ func examine(t *testing.T, base, key string) (string, error) {
 }
 
 // TestExamplesOfProxiesLetEverythingThrough runs the documented check through each web
-// server for which web/deploy has an example, and without any.
+// server that has an example in web/deploy, and without a proxy.
 func TestExamplesOfProxiesLetEverythingThrough(t *testing.T) {
 	t.Parallel()
 	passes := func(t *testing.T, base, key string) {
@@ -163,7 +164,8 @@ func TestCheckOfAProxyFailsForSmallBodies(t *testing.T) {
 	}
 }
 
-// TestPageOfProxiesHasTheExamples compares web/docs/proxy.md with the files of web/deploy.
+// TestPageOfProxiesHasTheExamples compares web/docs/proxy.md with the files in
+// web/deploy.
 func TestPageOfProxiesHasTheExamples(t *testing.T) {
 	t.Parallel()
 	page := must.Read(t, filepath.Join(root, "web", "docs", "proxy.md"))

@@ -62,7 +62,7 @@ const (
 	exitLeft     = 130
 )
 
-// patience is the timeout of every wait in a test; nothing should take that long.
+// patience is the timeout for every wait in a test. Reaching it means failure.
 const patience = must.Patience
 
 // specChecker checks every response in every test against openapi.yaml.
@@ -81,32 +81,32 @@ type instance struct {
 	dataDir string // if not in dir
 	base    string
 	process *exec.Cmd
-	log     *whole.Log   // of the last start
-	logs    []*whole.Log // of all starts
-	stderr  *whole.Log   // of commands
+	log     *whole.Log   // log of the last start
+	logs    []*whole.Log // logs of all starts
+	stderr  *whole.Log   // standard error of commands
 	secrets *confidential
-	shared  bool   // outlives the test that starts it
+	shared  bool   // the server is not stopped when the test that started it ends
 	tenant  string // suffix of a test's organizations and gates on a shared server
 	http    *http.Client
-	env     []string // added to the common environment
-	flags   []string // of serve
-	binary  string   // instead of the one built for the tests
-	files   int      // limit of open files for serve; 0 inherits it
+	env     []string // additional environment variables
+	flags   []string // flags of molrun serve
+	binary  string   // instead of the binary built for the tests
+	files   int      // open-file limit of serve; 0 means the inherited one
 	exited  chan struct{}
 }
 
-// serverOptions are the settings of a test's server that differ from the default.
+// serverOptions are the options of a test's server.
 type serverOptions struct {
-	config     string            // TOML, in addition to data and algorithms
-	algorithms map[string]string // file name to text
+	config     string            // TOML, without data and algorithms
+	algorithms map[string]string // content by file name
 	env        []string
-	flags      []string // of serve
-	files      int      // limit of open files
-	data       string   // data directory, if not next to the configuration
-	binary     string   // instead of the one built for the tests
+	flags      []string // flags of molrun serve
+	files      int      // open-file limit
+	data       string   // data directory, if not in the server's directory
+	binary     string   // instead of the binary built for the tests
 }
 
-// startServer starts a server that ends with the test.
+// startServer starts a server, and stops it when the test ends.
 func startServer(t *testing.T, o serverOptions) *instance {
 	t.Helper()
 	s := &instance{
@@ -143,8 +143,8 @@ func (s *instance) writeFiles(o serverOptions) {
 	must.OK(s.t, os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte(config), 0o600))
 }
 
-// algorithmFile writes a file below the directory of algorithms. @DIR@ in the text stands
-// for the server's directory; scripts are executable.
+// algorithmFile writes a file into the algorithms directory. It replaces @DIR@ with the
+// server's directory, and makes scripts executable.
 func (s *instance) algorithmFile(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "algorithms", name)
@@ -169,13 +169,14 @@ func (s *instance) command(args ...string) *exec.Cmd {
 	c.Dir = s.dir
 	c.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "MOLRUN_CONFIG=" + filepath.Join(s.dir, "config.toml"),
-		"MOLRUN_VALIDATORS_TIMEOUT=5m", // prevents a 503 on a busy machine
+		"MOLRUN_VALIDATORS_TIMEOUT=5m", // avoids a 503 on a busy machine
 		"GORACE=" + os.Getenv("GORACE"),
 	}, s.env...)
 	return c
 }
 
-// run runs a molrun command and returns its output and exit code.
+// run runs a molrun command with the server's configuration and returns its output and
+// exit code.
 func (s *instance) run(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
@@ -189,8 +190,8 @@ func (s *instance) run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), unnamed(errs.String()), c.ProcessState.ExitCode()
 }
 
-// outside runs a molrun command without a server and its configuration, as a user would
-// in a shell.
+// outside runs a molrun command without the server's configuration, as a user would in a
+// shell.
 func outside(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -202,7 +203,7 @@ func outside(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), unnamed(errs.String()), c.ProcessState.ExitCode()
 }
 
-// unnamed removes the line that names the data directory from a command's standard error;
+// unnamed removes the line with the data directory from a command's standard error, since
 // another test checks that line.
 func unnamed(errs string) string {
 	if strings.HasPrefix(errs, "data directory: ") {
@@ -241,7 +242,7 @@ func (s *instance) start() {
 	}
 }
 
-// follow records the server's log and finds its address there.
+// follow records the server's log and extracts the address from it.
 func (s *instance) follow(stderr io.Reader, log *whole.Log, listening chan<- string, exited chan<- struct{}, process *exec.Cmd) {
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
@@ -252,11 +253,11 @@ func (s *instance) follow(stderr io.Reader, log *whole.Log, listening chan<- str
 			listening <- line.Listen
 		}
 	}
-	_ = process.Wait() // the log shows how it ended
+	_ = process.Wait() // the log shows how the process ended
 	close(exited)
 }
 
-// kill ends the server like a crash; its tasks keep running.
+// kill kills the server, which simulates a crash. Its tasks keep running.
 func (s *instance) kill() {
 	if s.process != nil && s.process.Process != nil {
 		_ = s.process.Process.Kill()
@@ -264,7 +265,7 @@ func (s *instance) kill() {
 	}
 }
 
-// stop stops the server like an operator.
+// stop stops the server with SIGTERM, as an administrator would.
 func (s *instance) stop() {
 	s.t.Helper()
 	must.OK(s.t, s.process.Process.Signal(syscall.SIGTERM))
@@ -278,14 +279,14 @@ func (s *instance) stop() {
 	}
 }
 
-// killTasks kills all tasks of the server.
+// killTasks kills all processes of the server's tasks.
 func (s *instance) killTasks() {
 	for _, p := range s.processes(s.data()) {
 		_ = syscall.Kill(p, syscall.SIGKILL)
 	}
 }
 
-// processes returns the processes whose command line, environment or working
+// processes returns the PIDs of the processes whose command line, environment or working
 // directory contains text.
 func (s *instance) processes(text string) (found []int) {
 	entries, err := os.ReadDir("/proc")
@@ -305,14 +306,15 @@ func (s *instance) processes(text string) (found []int) {
 	return found
 }
 
-// user is a caller of the API.
+// user is an API client with a key.
 type user struct {
 	*instance
 	key string
 }
 
-// user creates a key over the running server's control socket, as `molrun key
-// create` does, and returns its user. With flags, it runs that command.
+// user creates a key through the running server's control socket, as `molrun key create`
+// does, and returns a client with that key. If there are flags, it runs the command
+// instead.
 func (s *instance) user(organization, email string, flags ...string) user {
 	s.t.Helper()
 	organization += s.tenant
@@ -325,7 +327,7 @@ func (s *instance) user(organization, email string, flags ...string) user {
 	return user{s, key.Secret}
 }
 
-// answer is a response with its whole body.
+// answer is a response with its complete body.
 type answer struct {
 	t      *testing.T
 	status int
@@ -374,7 +376,7 @@ func (u user) do(method, path string, body any, header ...string) answer {
 	return answer{u.t, response.StatusCode, response.Header, data}
 }
 
-// want fails the test if the status differs.
+// want fails the test unless the status is as given.
 func (a answer) want(status int) answer {
 	a.t.Helper()
 	if a.status != status {
@@ -394,7 +396,8 @@ func (a answer) code(status int, code string) {
 	}
 }
 
-// detail checks for a 422 with an error at each of these places ("body.jobName").
+// detail checks that the response is a 422 with one error at each of the given locations,
+// such as "body.jobName".
 func (a answer) detail(places ...string) {
 	a.t.Helper()
 	var e struct {
@@ -484,7 +487,7 @@ func (u user) job(name string) (r record) {
 	return r
 }
 
-// until waits until fn reports true for the job.
+// until waits until fn returns true for the job.
 func (u user) until(name, what string, fn func(record) bool) record {
 	u.t.Helper()
 	return u.untilWithin(patience, name, what, fn)
@@ -517,7 +520,7 @@ func (u user) running(name string) record {
 	return u.until(name, "running", func(r record) bool { return r.Status == "RUNNING" })
 }
 
-// eventually waits until fn reports true.
+// eventually waits until fn returns true.
 func (s *instance) eventually(what string, fn func() bool) {
 	s.t.Helper()
 	must.Become(s.t, what, fn)
@@ -537,7 +540,7 @@ func (u user) result(name, file string) []byte {
 	return u.do("GET", link.DownloadURL, nil).want(200).body
 }
 
-// unzip returns the files of an archive.
+// unzip returns the content of the files in an archive, by name.
 func unzip(t *testing.T, archive []byte) map[string]string {
 	t.Helper()
 	reader, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))

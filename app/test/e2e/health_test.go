@@ -14,8 +14,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestHealthWorksWithEveryConfigurationThatServes runs the command with the configuration
-// of the service and nothing else, as containers and monitoring do.
+// TestHealthWorksWithEveryConfigurationThatServes runs the command with only the
+// service's configuration, as containers and monitoring do.
 func TestHealthWorksWithEveryConfigurationThatServes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,14 +38,14 @@ func TestHealthWorksWithEveryConfigurationThatServes(t *testing.T) {
 			if want := "healthy: " + tt.address; code != 0 || errs != "" || !strings.HasPrefix(out, want) || strings.Count(out, "\n") != 1 {
 				t.Errorf("exit code %d: %q, %q; want a line %s…", code, out, errs, want)
 			}
-			if tt.name == "plain" { // another start might serve differently
+			if tt.name == "plain" { // one configuration is enough
 				s.healthAfterStop()
 			}
 		})
 	}
 }
 
-// healthAfterStop checks the command's output once the service has stopped.
+// healthAfterStop stops the service and checks the command's output.
 func (s *instance) healthAfterStop() {
 	s.t.Helper()
 	s.stop()
@@ -56,8 +56,8 @@ func (s *instance) healthAfterStop() {
 	s.fails(exitFailed, "run this command as the service's user, with its --data", "health", "--data", filepath.Join(s.dir, "none"))
 }
 
-// TestHealthReachesAServiceByItsOwnAddress listens on a network address of this machine
-// while the environment names a proxy.
+// TestHealthReachesAServiceByItsOwnAddress has a service on a network address of this
+// machine and a proxy in the environment, which must not be used.
 func TestHealthReachesAServiceByItsOwnAddress(t *testing.T) {
 	t.Parallel()
 	addresses, err := net.InterfaceAddrs()
@@ -74,7 +74,7 @@ func TestHealthReachesAServiceByItsOwnAddress(t *testing.T) {
 	t.Skip("this machine has no address but its own")
 }
 
-// answering runs a server with this handler and returns host:port.
+// answering starts an HTTP server with the given handler and returns its host:port.
 func answering(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,7 +11,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// hostileConfig limits hostile programs to resources that a test can afford.
+// hostileConfig limits what hostile programs can consume to what a test machine can
+// afford.
 const hostileConfig = `
 [runner]
 cpus = 8
@@ -35,7 +36,7 @@ func (s *instance) isolation() string {
 
 func (s *instance) sandboxed() bool { return strings.Contains(s.isolation(), "bubblewrap") }
 
-// boxed returns options of a server whose shell algorithm runs in containers.
+// boxed returns options for a server whose shell algorithm runs in a container.
 func boxed(t *testing.T, config string, env ...string) serverOptions {
 	t.Helper()
 	store := containertest.Podman(t)
@@ -47,7 +48,7 @@ func boxed(t *testing.T, config string, env ...string) serverOptions {
 	}
 }
 
-// checkUnharmed checks that another user's job still completes and that no process of an
+// checkUnharmed checks that another user's job completes and that no process of an
 // earlier job is still running.
 func (s *instance) checkUnharmed(after string) {
 	s.t.Helper()
@@ -56,13 +57,13 @@ func (s *instance) checkUnharmed(after string) {
 	other.completed("after-" + after)
 	jobs := filepath.Join(s.data(), "jobs")
 	for _, pid := range s.processes(jobs) {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // for the message only
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // for the error message only
 		s.t.Errorf("after %s: process %d is still running: %q", after, pid, line)
 	}
 }
 
-// TestHostileProgramsHarmNobody runs hostile programs in a sandbox, if available, without
-// one, and in a container, in sequence, while another user's job is running.
+// TestHostileProgramsHarmNobody runs hostile programs in a sandbox if available, without
+// one, and in a container, while another user's job is running.
 func TestHostileProgramsHarmNobody(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"auto", "off", "container"} {
@@ -75,7 +76,7 @@ func TestHostileProgramsHarmNobody(t *testing.T) {
 			if sandbox == "container" {
 				o = boxed(t, hostileConfig)
 			}
-			// Enough for the maximum number of processes of a job.
+			// Enough for a job with the maximum number of processes.
 			o.algorithms["shell.toml"] = strings.Replace(o.algorithms["shell.toml"], "64MiB", "1GiB", 1)
 			s := startServer(t, o)
 			other := s.user("lab", "carl@lab.example")
@@ -95,7 +96,7 @@ func TestHostileProgramsHarmNobody(t *testing.T) {
 
 func forkBomb(t *testing.T, s *instance) {
 	u := s.user("lab", "ann@lab.example")
-	// Each of 512 leaves writes a line. The bomb is finite, since an infinite one
+	// Each of the 512 leaves writes a line. The bomb is finite, because an infinite one
 	// would take down a machine without limits.
 	u.submit("bomb", "shell", script(`
 bomb() { if [ $1 = 0 ]; then echo leaf >> out/leaves; sleep 3; else bomb $(($1-1)) & bomb $(($1-1)) & wait; fi; }
@@ -135,7 +136,7 @@ func hidesTheMachine(t *testing.T, s *instance) {
 	other := s.user("lab", "dora@lab.example")
 	of := filepath.Join(s.data(), "jobs", other.submit("other", "shell", script("echo mine > out/mine")).JobID)
 	other.completed("other")
-	// None of these is allowed to succeed. Package task tests those that need no service.
+	// All of these must fail. Attempts that need no service are tested in package task.
 	attempts := []string{
 		"cat '" + canary + "'",
 		"cat '" + filepath.Join(s.data(), "jobs.db") + "'",
@@ -159,8 +160,8 @@ func hidesTheMachine(t *testing.T, s *instance) {
 	for i, line := range attempts {
 		text += fmt.Sprintf("( %s ) > /dev/null 2>&1 && echo %d >> out/worked\n", line, i)
 	}
-	// Directories outside are absent or within the job's own /tmp, so that these writes
-	// are lost.
+	// These writes must be lost: other directories are either absent or within the job's
+	// own /tmp.
 	text += fmt.Sprintf("(echo spoilt > '%s'; echo spoilt > ../task.json) 2> /dev/null\n", canary)
 	text += "echo temp > /tmp/temp && echo temp > \"$TMPDIR/temp\" && cat in/input.txt > out/input && touch out/worked"
 	u.submit("j", "shell", script(text, `,"input":"inputs/in.txt"`))

@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// hostileTexts reads testdata/hostile.txt.
+// hostileTexts returns the strings in testdata/hostile.txt.
 func hostileTexts(t *testing.T) []string {
 	t.Helper()
 	file := must.Read(t, "testdata/hostile.txt")
@@ -50,10 +50,10 @@ func freeText(p *algorithm.Parameter) bool {
 	return schema.Type == "string" && schema.Enum == nil || schema.Items.Type == "string" && schema.Items.Enum == nil
 }
 
-// User-supplied text becomes arguments and lines of files, and is never interpreted.
+// Text from users becomes arguments and lines of files, and must never be interpreted.
 func TestHostileTextsAreNotInterpreted(t *testing.T) {
 	t.Parallel()
-	b := newTrials(t, "off") // so that nothing else prevents harm
+	b := newTrials(t, "off") // without a sandbox, which could hide harm
 	b.tryHostileTexts()
 	confined := newTrials(t, "auto")
 	confined.types = slices.DeleteFunc(confined.types, func(a *algorithm.File) bool {
@@ -95,8 +95,8 @@ func (b *trials) tryHostileTexts() {
 	}
 }
 
-// checkUninterpreted looks for traces of an interpreted text in the arguments,
-// environment, log and result of a job.
+// checkUninterpreted fails the test if the arguments, environment, log or result of a job
+// show that its text was interpreted.
 func (b *trials) checkUninterpreted(c *trialCase, r record, text string) {
 	b.t.Helper()
 	dir := filepath.Join(b.u.data(), "jobs", r.JobID)
@@ -122,7 +122,7 @@ func (b *trials) checkUninterpreted(c *trialCase, r record, text string) {
 	}))
 }
 
-// usual reports whether the algorithm file itself contains this argument.
+// usual reports whether an argument appears in the algorithm file itself.
 func (b *trials) usual(c *trialCase, argument string) bool {
 	return strings.Contains(string(c.algorithm.Source), argument)
 }

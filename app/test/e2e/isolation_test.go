@@ -10,7 +10,7 @@ import (
 )
 
 // TestObjectsOfOtherOrganizationsAreNotFound has two organizations that use the same
-// names. Package web tests the same for every parameter and member of the API.
+// names. Package web tests the same for every parameter and body member of the API.
 func TestObjectsOfOtherOrganizationsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := plain(t)

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// wordsFile is a second algorithm.
+// wordsFile is an algorithm other than shell.
 const wordsFile = `
 format = 1
 type = "words"
@@ -28,7 +28,7 @@ type = "string"
 default = "hello"
 `
 
-// blockCPU runs a job that uses a CPU until the gate with this name is opened.
+// blockCPU runs a job that uses a CPU until the returned gate is opened.
 func (s *instance) blockCPU(name string) gate {
 	s.t.Helper()
 	blocker, open := s.user("blockers", "blocker@blockers.example"), s.gate(name)
@@ -50,7 +50,7 @@ func (u user) list(query url.Values) (p page) {
 	return p
 }
 
-// names returns the names of all jobs in a listing, from all pages.
+// names returns the names of all jobs in a listing, across pages.
 func (u user) names(query url.Values) (names []string) {
 	u.t.Helper()
 	query = maps.Clone(query)
@@ -71,7 +71,7 @@ func jobNames(jobs []record) (names []string) {
 	return names
 }
 
-// members returns the members of a job record.
+// members returns the members of a job's JSON record.
 func (u user) members(name string) (m map[string]json.RawMessage) {
 	u.t.Helper()
 	u.do("GET", "/jobs/"+url.PathEscape(name), nil).want(200).into(&m)
@@ -80,7 +80,7 @@ func (u user) members(name string) (m map[string]json.RawMessage) {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// batch submits a batch with one job for each of the settings.
+// batch submits a batch with one job for each element of rows, which are settings.
 func (u user) batch(name, typ string, rows ...string) (r record) {
 	u.t.Helper()
 	u.do("POST", "/submit-batch", batchBody(name, typ, rows...)).want(200).into(&r)
@@ -91,7 +91,7 @@ func batchBody(name, typ string, rows ...string) string {
 	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s]}`, name, typ, strings.Join(rows, ","))
 }
 
-// jobBody returns a submission of a shell job.
+// jobBody returns the body of a shell job's submission.
 func jobBody(name, settings string, more ...string) string {
 	return fmt.Sprintf(`{"jobName":%q,"type":"shell","settings":%s%s}`, name, settings, strings.Join(more, ""))
 }

@@ -8,8 +8,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestRunningJobsKeepToLimits tests limits in the configuration; package schedule tests
-// their consequences.
+// TestRunningJobsKeepToLimits tests limits set in the configuration. Package schedule
+// tests how they affect scheduling.
 func TestRunningJobsKeepToLimits(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, "[runner]\ncpus = 16\nmemory = \"16GiB\"\n[user_quota]\ncpus = 3\n")

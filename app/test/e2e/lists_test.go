@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// superposeFile reads a list of files and prints their names and first words.
+// superposeFile is an algorithm that takes a list of files and prints their names and
+// first words.
 const superposeFile = `format = 1
 type = "superpose"
 version = "1"

@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// overHTTP and overPipes connect an SDK client to a service.
+// overHTTP connects an SDK client to a service over HTTP.
 func overHTTP(t *testing.T, u user) *mcp.ClientSession {
 	t.Helper()
 	return connect(t, &mcp.StreamableClientTransport{
@@ -49,7 +49,7 @@ func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
 	return s
 }
 
-// use calls a tool and returns its result, or the text of its error.
+// use calls a tool and returns its result, or its error message.
 func use(t *testing.T, s *mcp.ClientSession, name string, arguments map[string]any) (answer map[string]any, refusal string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -66,7 +66,8 @@ func use(t *testing.T, s *mcp.ClientSession, name string, arguments map[string]a
 	return answer, ""
 }
 
-// TestModelsRunTheExampleToItsResult runs a model's session over both transports.
+// TestModelsRunTheExampleToItsResult runs a typical session of a language model over both
+// transports.
 func TestModelsRunTheExampleToItsResult(t *testing.T) {
 	t.Parallel()
 	srv := plain(t)
@@ -137,8 +138,7 @@ func TestModelsRunTheExampleToItsResult(t *testing.T) {
 	}
 }
 
-// TestModelsHaveTheRightsOfTheirKeys: another organization's jobs do not exist, and a
-// viewer cannot submit.
+// Jobs of another organization are not found, and a viewer cannot submit.
 func TestModelsHaveTheRightsOfTheirKeys(t *testing.T) {
 	t.Parallel()
 	srv := plain(t)
@@ -170,7 +170,7 @@ func TestModelsHaveTheRightsOfTheirKeys(t *testing.T) {
 	}
 }
 
-// TestToolsSayWhatTheyDo: destructive tools are marked, and all have schemas.
+// Destructive tools are marked as such, and all tools have schemas.
 func TestToolsSayWhatTheyDo(t *testing.T) {
 	t.Parallel()
 	s := overHTTP(t, plain(t).user("lab", "ann@lab.example"))
@@ -188,8 +188,8 @@ func TestToolsSayWhatTheyDo(t *testing.T) {
 	must.Equal(t, "tools", len(list.Tools), 17)
 }
 
-// TestInspectorUnderstandsTheTools queries over both transports with the MCP inspector,
-// which also checks that the tools' schemas suit many models.
+// TestInspectorUnderstandsTheTools sends queries over both transports with the MCP
+// inspector, which also checks that many models accept the tools' schemas.
 func TestInspectorUnderstandsTheTools(t *testing.T) {
 	t.Parallel()
 	needNode(t, "the inspector of the Model Context Protocol")

@@ -8,14 +8,14 @@ import (
 )
 
 // TestJobGetsMoreMemoryUntilItFits runs a program that needs about 150 MiB. With 64 and
-// 128 MiB it is killed by the kernel, or by molrun where it cannot create cgroups.
+// 128 MiB it is killed, by the kernel or, if cgroups cannot be created, by molrun.
 func TestJobGetsMoreMemoryUntilItFits(t *testing.T) {
 	t.Parallel()
 	file := strings.Replace(shellFile, "retries = 1", "resumable = true", 1) + "[retry]\non = [\"OUT_OF_MEMORY\"]\nattempts = 2\n"
 	s := startServer(t, serverOptions{config: "[runner]\nmemory = \"1GiB\"\n", algorithms: map[string]string{"shell.toml": file}})
 	u := s.user("lab", "ann@lab.example")
-	// tail buffers the endless line. Each attempt records that it runs; the first two
-	// never end on their own.
+	// tail buffers the endless line. Each attempt leaves a mark; the first two never end
+	// by themselves.
 	u.submit("grow", "shell", script(`echo x >>out/ran; tries=$(wc -l <out/ran); echo "attempt $tries"
 { head -c 150000000 /dev/zero; [ $tries -ge 3 ] || exec sleep 7772; } | tail >/dev/null`))
 	j := u.finished("grow")

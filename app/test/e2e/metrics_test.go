@@ -18,7 +18,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// scraped is the response of GET /metrics: values by series, such as up or up{a="b"}.
+// scraped is the response of GET /metrics, with the value of each series, such as up or
+// up{a="b"}.
 type scraped struct {
 	text   []byte
 	values map[string]float64
@@ -40,7 +41,7 @@ func (s *instance) scrape() scraped {
 	return all
 }
 
-// shows waits until the metrics have these values.
+// shows waits until the given metrics have the given values.
 func (s *instance) shows(want map[string]float64) {
 	s.t.Helper()
 	var wrong []string
@@ -69,7 +70,7 @@ func (m scraped) names() (all []string) {
 	return all
 }
 
-// promtool runs a check of promtool, from Debian's package prometheus.
+// promtool runs a check of promtool, which is in Debian's package prometheus.
 func promtool(t *testing.T, stdin []byte, args ...string) {
 	t.Helper()
 	path := must.Installed(t, "promtool")
@@ -80,8 +81,8 @@ func promtool(t *testing.T, stdin []byte, args ...string) {
 	}
 }
 
-// ofCluster lists metrics that only a service with a cluster has; ofBackup, those of a
-// service that takes backups.
+// Metrics that only a service with a cluster has, and metrics that only a service with
+// backups has.
 var (
 	ofCluster = []string{"molrun_slurm_up", "molrun_slurm_command_seconds", "molrun_slurm_command_failures_total"}
 	ofBackup  = []string{
@@ -92,7 +93,8 @@ var (
 	always    = regexp.MustCompile(`\b(?:molrun|process|go)_[a-z0-9_]+\b`)
 )
 
-// metricsAt returns the metrics named in a text, without the suffixes of histograms.
+// metricsAt returns the metrics mentioned in a string, without the suffixes of
+// histograms.
 func metricsAt(text string) (all []string) {
 	for _, name := range always.FindAllString(text, -1) {
 		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
@@ -138,13 +140,13 @@ func TestMetricsAreThoseOfDocumentsAlertsAndDashboard(t *testing.T) {
 	}
 }
 
-// metricsIn returns the metrics named in the expressions of a file.
+// metricsIn returns the metrics used in the expressions of a file.
 func metricsIn(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	must.OK(t, err)
 	var all any
-	must.OK(t, yaml.Unmarshal(text, &all)) // JSON is also YAML
+	must.OK(t, yaml.Unmarshal(text, &all)) // JSON is a subset of YAML
 	var found []string
 	var look func(v any)
 	look = func(v any) {
@@ -169,8 +171,8 @@ func metricsIn(t *testing.T, path string) []string {
 	return found
 }
 
-// metricsOfTheCluster runs a job while the controller responds, and checks again when it
-// does not.
+// metricsOfTheCluster runs a job while the Slurm controller responds, then stops the
+// controller and checks the metrics again.
 func metricsOfTheCluster(t *testing.T, c *cluster.Cluster) {
 	s := clusterServer(t, c, "", serverOptions{config: everywhere})
 	u := s.user("lab", "ann@lab.example")

@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// databasesOf creates the databases of testdata/msa_databases.py and returns their
+// databasesOf creates the databases with testdata/msa_databases.py and returns their
 // directory.
 func databasesOf(t *testing.T) (folder string) {
 	t.Helper()
@@ -33,8 +33,8 @@ func siteOfDatabases(folder string) string {
 	return fmt.Sprintf("[database]\nfile_system = \"any\"\n[runner]\ncpus = 8\nmemory = \"64GiB\"\n[site.paths]\nmsa = %q\n", folder)
 }
 
-// a3m returns the names and rows of an alignment in a result. Each row must have as many
-// match columns as the first, which has no gaps or insertions.
+// a3m returns the names and sequences of an alignment in a result. Each sequence must
+// have as many match columns as the first, which has no gaps or insertions.
 func (u user) a3m(job, file string) (names, rows []string) {
 	u.t.Helper()
 	insertions := regexp.MustCompile(`[a-z]`)
@@ -52,7 +52,7 @@ func (u user) a3m(job, file string) (names, rows []string) {
 	return names, rows
 }
 
-// predictorsThatCopy replace catalogue types and return their inputs.
+// predictorsThatCopy replace catalogue types. They return their inputs as results.
 var predictorsThatCopy = map[string]string{
 	"boltz.toml": `format = 1
 type = "boltz"
@@ -80,8 +80,8 @@ required = true
 `,
 }
 
-// TestMSAFindsFamiliesAndPairsThemBySpecies searches databases of two families and passes
-// the alignments on.
+// TestMSAFindsFamiliesAndPairsThemBySpecies searches databases that contain two families
+// and passes the alignments to predictors.
 func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 	t.Parallel()
 	folder := databasesOf(t)
@@ -171,7 +171,8 @@ func TestMSAFindsFamiliesAndPairsThemBySpecies(t *testing.T) {
 	}
 }
 
-// takenByPredictors checks the alignments of a complex with the predictors' own scripts.
+// takenByPredictors checks that the predictors' own scripts accept the alignments of a
+// complex.
 func takenByPredictors(t *testing.T, u user, folder string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -205,8 +206,7 @@ func takenByPredictors(t *testing.T, u user, folder string) {
 	}
 }
 
-// TestMSAPairsAndWeighsRows tests only the scripts, with results that do not depend on a
-// search.
+// TestMSAPairsAndWeighsRows tests only the scripts, with fixed search results.
 func TestMSAPairsAndWeighsRows(t *testing.T) {
 	t.Parallel()
 	must.InstalledFile(t, "/usr/bin/python3", "python3")
@@ -233,15 +233,15 @@ print(len(a.rows), a.counts, [round(n, 2) for n in a.effective], round(a.depth, 
 	c.Env = append(os.Environ(), "PYTHONPATH=../../algorithm/builtin/catalogue/msa:../../algorithm/builtin/catalogue/lib", "PYTHONDONTWRITEBYTECODE=1")
 	said, err := c.CombinedOutput()
 	must.OK(t, err)
-	// q, b and c are similar, each by at least 80 %, and d is similar to none.
+	// q, b and c are at least 80 % identical to each other; d is similar to none of them.
 	must.Equal(t, "rows", string(said), `[['a9:ACDE', 'a8:-CwD-'], ['b9:FGHI', 'b8:FGH-'], ['c9:KLMN', 'none:----']]
 [['a9:ACDE'], ['b9:FGHI'], ['c9:KLMN']]
 4 [3, 3, 3, 3, 4, 4, 4, 4, 3, 2] [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 1.67, 1.33] 1.5 0.77
 `)
 }
 
-// TestMSASaysWhatIsWrongWithDatabases breaks the databases, and makes impossible
-// requests.
+// TestMSASaysWhatIsWrongWithDatabases damages the databases and makes requests that
+// cannot be met.
 func TestMSASaysWhatIsWrongWithDatabases(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "mmseqs")
@@ -295,8 +295,8 @@ func TestMSASaysWhatIsWrongWithDatabases(t *testing.T) {
 			t.Errorf("%s: %s, want %q", tt.name, details, tt.want)
 		}
 	}
-	// Where only the nodes of a cluster have MMseqs2 or the databases, submissions are
-	// not rejected for that.
+	// Submissions are accepted even if only the nodes of a cluster have MMseqs2 or the
+	// databases.
 	for _, elsewhere := range []struct{ path, folder string }{{"/nowhere", folder}, {os.Getenv("PATH"), "/nowhere"}} {
 		must.Write(t, filepath.Join(folder, "databases.json"), `{"main":{"path":"plain"}}`)
 		c := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/msa/search.py", "check", elsewhere.folder, filepath.Join(folder, "two.fasta"))

@@ -38,7 +38,7 @@ const (
 	chainB = "GSHMLEDPVDAFKLWNRE"
 )
 
-// The requests of the four clients, each with its own headers, names and modes.
+// Requests as sent by four clients, each with its own headers, names and modes.
 func TestAlignmentsForTheFourClients(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: msaServer, algorithms: map[string]string{"msa.toml": whole.MSAFile}})
@@ -110,7 +110,7 @@ func TestAlignmentsForTheFourClients(t *testing.T) {
 	}
 }
 
-// Client behavior when there are no alignments.
+// Requests for which there are no alignments.
 func TestMissingAlignments(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{config: msaServer, algorithms: map[string]string{"msa.toml": whole.MSAFile}})
@@ -124,7 +124,7 @@ func TestMissingAlignments(t *testing.T) {
 		t.Error("unrequested templates")
 	}
 
-	// Chai-1 requests the pairs of a homodimer as for one chain.
+	// Chai-1 requests paired alignments of a homodimer as if it were one chain.
 	alone := s.aligned(c, "ticket/pair", ">101\nMN"+chainA+"\n", "pairgreedy-env")
 	if got := alone.Files["pair.a3m"]; got != ">101\nMN"+chainA+"\n\x00" || len(alone.Statuses) != 1 {
 		t.Errorf("pairs of one chain: %q after %v", got, alone.Statuses)
@@ -164,7 +164,7 @@ func TestMissingAlignments(t *testing.T) {
 	}
 }
 
-// Who is allowed to request alignments.
+// A client needs a key or an allowed network to request alignments.
 func TestAlignmentsNeedAKeyOrANetwork(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -191,7 +191,8 @@ func TestAlignmentsNeedAKeyOrANetwork(t *testing.T) {
 	}
 }
 
-// A quota on waiting jobs makes clients wait, and other databases lead to other jobs.
+// Clients wait if a quota on queued jobs is reached. If the databases change, the same
+// query is a different job.
 func TestAlignmentsWaitForTheirTurn(t *testing.T) {
 	t.Parallel()
 	databases := t.TempDir()

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// makerFile creates as many poses as requested, and waits for a gate if it is given one.
+// makerFile creates the requested number of poses, after waiting for a gate if one is
+// given.
 const makerFile = `format = 1
 type = "maker"
 version = "3"
@@ -49,7 +50,7 @@ file = "report.*"
 read = ["@DIR@/gates"]
 `
 
-// readerFile reads one file and a list of two to four.
+// readerFile reads one file, and a list of two to four files.
 const readerFile = `format = 1
 type = "reader"
 version = "1"
@@ -71,14 +72,14 @@ content = "protein-sequences"
 max_residues = 4
 `
 
-// oldMaker is an algorithm without outputs.
+// oldMaker is an algorithm that declares no outputs.
 const oldMaker = `format = 1
 type = "old"
 version = "2"
 command = ["sh", "-c", 'echo ">a" > "$1/a.fasta"', "sh", "{out}"]
 `
 
-// unreadable returns the validation errors of a job that reads files.
+// unreadable returns the errors of validating a job that reads files.
 func (u user) unreadable(settings string) string {
 	u.t.Helper()
 	body := `{"jobName":"x","type":"reader","settings":` + settings + `}`
@@ -136,7 +137,7 @@ many single @poses poses/1.fasta 1.fasta true`; got != want {
 		t.Errorf("inputs\n%s\nwant\n%s", got, want)
 	}
 
-	// The result states by digest how to run the same again.
+	// The result states how to run the same job again, with input files given by digest.
 	var link struct{ DownloadURL string }
 	u.do("POST", "/result", `{"jobName":"reads","inputs":true}`).want(200).into(&link)
 	files := unzip(u.t, u.do("GET", link.DownloadURL, nil).want(200).body)
@@ -144,14 +145,13 @@ many single @poses poses/1.fasta 1.fasta true`; got != want {
 		t.Errorf("%d digests in the submission of %s", n, files["job.json"])
 	}
 
-	// Files that a job reads are kept.
+	// A job can be deleted even though another job has read its outputs.
 	u.do("DELETE", "/jobs/dock", nil).want(204)
 	if got := u.unreadable(`{"one":"job:dock/@report"}`); !strings.Contains(got, `there is no job "dock"`) {
 		t.Error(got)
 	}
 }
 
-// TestOutputsOfJobsThatRun refers to outputs of unfinished jobs.
 func TestOutputsOfJobsThatRun(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -193,7 +193,6 @@ func TestOutputsOfJobsThatRun(t *testing.T) {
 	}
 }
 
-// TestOutputsWithinBatches refers to outputs of other jobs in the same batch.
 func TestOutputsWithinBatches(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")
@@ -214,16 +213,16 @@ func TestOutputsWithinBatches(t *testing.T) {
 	if r := u.finished("f"); r.SubjobCounts["COMPLETED"] != 2 {
 		t.Errorf("%+v", r)
 	}
-	// Jobs of a batch can be made from an output if it is one file.
+	// An output can be fanned out into the jobs of a batch if it is a single file.
 	if got := u.do("POST", "/submit-batch", `{"batchName":"g","type":"maker","fanOut":{"each":{"gate":"fasta:job:make/@poses"}}}`).want(422).details(); len(got) != 1 ||
 		got[0] != `body.fanOut.each.gate: "job:make/@poses" refers to 3 files, but a batch is made from one: name the file, as in job:make/poses/1.fasta` {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestOutputsOfOtherVersions refers to an output of the job's own algorithm file after
-// the file on offer has changed it, and, in few words, to more files than a submission
-// can have.
+// TestOutputsOfOtherVersions refers to an output by a name that exists only in another
+// version of the algorithm. It also refers to more files than a submission may have, with
+// few references.
 func TestOutputsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{algorithms: map[string]string{"maker.toml": makerFile, "reader.toml": readerFile}})
@@ -247,7 +246,7 @@ file`, `version = "3"`, `version = "4"`).Replace(makerFile))
 		got[0] != "body.settings.100.many.0: the settings name more than 100000 files; submit several batches" {
 		t.Errorf("%.300q", got)
 	}
-	// All of them together are also too many for one job.
+	// All of them together are too many for one job as well.
 	if got := u.do("POST", "/submit-job", `{"jobName":"j","type":"wide","settings":{"many":["job:many/@poses","job:many/@report"]}}`).want(422).details(); len(got) != 1 ||
 		got[0] != "body.settings.many: has 1001 files, including those of outputs; the maximum is 1000" {
 		t.Errorf("%.300q", got)

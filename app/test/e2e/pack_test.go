@@ -24,11 +24,11 @@ func TestNewAlgorithmIsCorrectAndRuns(t *testing.T) {
 	if !strings.Contains(text, `version_command = ["wc", "--version"]`) || strings.Contains(text, `version = "1" `) {
 		t.Errorf("the skeleton did not query the version:\n%s", text)
 	}
-	if out, errs, code := s.run("algorithms", "check", folder); code != 0 || !strings.Contains(out, "correct and ready") {
+	if out, errs, code := s.run("algorithms", "check", folder); code != 0 || !strings.Contains(out, "valid and ready") {
 		t.Errorf("check: exit code %d: %s%s", code, out, errs)
 	}
 	s.ok("algorithms", "test", folder)
-	s.fails(exitInvalid, "is there already", "algorithms", "new", "wc", "--type", "count", "--dir", s.dir)
+	s.fails(exitInvalid, "already exists", "algorithms", "new", "wc", "--type", "count", "--dir", s.dir)
 	for _, args := range [][]string{{"new", "a b"}, {"new", "wc", "--type", "../x"}} {
 		if _, errs, code := s.run(append([]string{"algorithms"}, args...)...); code != exitInvalid {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
@@ -37,7 +37,7 @@ func TestNewAlgorithmIsCorrectAndRuns(t *testing.T) {
 	s.ok("algorithms", "new", "no-such-program-here", "--dir", s.dir)
 }
 
-// weighing is an algorithm with an asset.
+// weighing is an algorithm file with an asset.
 const weighing = `
 format = 1
 type = "weighing"
@@ -51,7 +51,7 @@ size = 7
 from = "https://weights.example"
 `
 
-// fixed is an algorithm with an asset at a fixed path.
+// fixed is an algorithm file with an asset at a fixed path.
 const fixed = `
 format = 1
 type = "fixed"
@@ -65,7 +65,7 @@ size = 7
 from = "https://weights.example"
 `
 
-// podmanStandIn is a script in place of Podman that saves an image as its name.
+// podmanStandIn is a script that replaces Podman. It saves an image as the image's name.
 const podmanStandIn = `#!/bin/sh
 [ "$1 $2" = "save -o" ] || exit 9
 [ "$4" = localhost/fold:1 ] || { echo "$4: image not known" >&2; exit 125; }
@@ -92,7 +92,7 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 		t.Errorf("it left %q, %v", left, err)
 	}
 
-	// The other machine needs only the archive.
+	// Everything that the other machine needs is in the archive.
 	dir := filepath.Join(t.TempDir(), "molrun")
 	must.OK(t, exec.Command("tar", "-xf", archive, "-C", here.dir, "molrun").Run())
 	unpack := exec.Command(filepath.Join(here.dir, "molrun"), "unpack", archive, dir)
@@ -126,12 +126,12 @@ func TestASiteTravelsInOneFile(t *testing.T) {
 			t.Errorf("molrun %s: exit code %d: %s%s; want %q", strings.Join(args, " "), code, out, errs, says)
 		}
 	}
-	fails("is there already", "unpack", archive, dir)
+	fails("already exists", "unpack", archive, dir)
 	fails("image not known", "pack", "--image", "localhost/other", "-o", archive+".2")
 	fails("there is no algorithm", "pack", "absent", "-o", archive+".2")
 	fails("listed twice", "pack", "tm-align", "tm-align", "-o", archive+".2")
 
-	// A damaged or truncated archive leaves nothing.
+	// Unpacking a damaged or truncated archive leaves no files.
 	text := []byte(must.Read(t, archive))
 	at := bytes.LastIndex(text, []byte("localhost/fold:1\n"))
 	changed := bytes.Clone(text)

@@ -19,8 +19,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestPipInstallsFromTheServiceAlone follows the service's page of clients, at its root
-// and below a proxy's path, with pip and no package index.
+// TestPipInstallsFromTheServiceAlone follows the service's page on clients with pip and
+// no package index, with the service at the root and below a path of a proxy.
 func TestPipInstallsFromTheServiceAlone(t *testing.T) {
 	t.Parallel()
 	const python = "/usr/bin/python3"
@@ -65,7 +65,7 @@ func TestPipInstallsFromTheServiceAlone(t *testing.T) {
 }
 
 // behindPath starts a service behind a proxy that serves it below a path, and returns a
-// user with that address.
+// user who connects through the proxy.
 func behindPath(t *testing.T) user {
 	t.Helper()
 	var target atomic.Pointer[url.URL]
@@ -82,7 +82,7 @@ func behindPath(t *testing.T) user {
 	return u
 }
 
-// openPage returns what a browser receives after redirects.
+// openPage follows redirects and returns the page that a browser would show.
 func openPage(t *testing.T, address string) string {
 	t.Helper()
 	resp, err := (&http.Client{Timeout: patience}).Get(address)

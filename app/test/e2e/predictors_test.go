@@ -14,14 +14,14 @@ import (
 // prediction is a job of a structure-prediction type, and its expected outcome.
 type prediction struct {
 	settings string
-	mode     string         // file next to the stand-in that makes it fail
-	refused  string         // part of the response to the submission
+	mode     string         // name of a file next to the stand-in that makes it fail
+	refused  string         // part of the rejection of the submission
 	fails    string         // part of the failure message
-	metrics  map[string]any // of the result; nil means that the metric is absent
+	metrics  map[string]any // expected values in the result; nil means that the metric is absent
 }
 
-// predict submits jobs to a program's stand-in in the site's directory, and checks their
-// outcomes.
+// predict submits jobs that run a program's stand-in from the site's directory, and
+// checks their outcomes.
 func (u user) predict(typ, folder string, files map[string]string, jobs map[string]prediction) {
 	u.t.Helper()
 	for name, p := range jobs {
@@ -56,7 +56,7 @@ func (u user) predict(typ, folder string, files map[string]string, jobs map[stri
 	}
 }
 
-// predictors starts a service with stand-ins, and uploads the files that their jobs read.
+// predictors starts a service with stand-ins, and uploads the input files of their jobs.
 func predictors(t *testing.T) (u user, site string, files map[string]string) {
 	t.Helper()
 	s, site := withStandIns(t, serverOptions{})
@@ -140,7 +140,7 @@ func TestAlphaFold3SaysWhatItDidNotDo(t *testing.T) {
 		"other":       {settings: `{"proteins":"ONE","alignments":["OTHER"]}`, refused: "alignments.0: starts with a sequence that is not one"},
 		"open-ring":   {settings: `{"proteins":"ONE","ligands":["C1CC"]}`, refused: "ligands.0: is not a valid SMILES: ring 1 is not closed"},
 		"valence":     {settings: `{"proteins":"ONE","ligands":["C(C)(C)(C)(C)C"]}`, fails: "can't read the SMILES C(C)(C)(C)(C)C"},
-		"no-such-ccd": {settings: `{"proteins":"ONE","ccd":["XXXXX"]}`, fails: "has no XXXXX"},
+		"no-such-ccd": {settings: `{"proteins":"ONE","ccd":["XXXXX"]}`, fails: "has no entry XXXXX"},
 		"bond":        {settings: `{"proteins":"PAIR","bonds":["A:3:SG-B:1:SG"]}`, refused: "bonds.0: must include a ligand given by CCD code"},
 		"large":       {settings: `{"proteins":"LARGE"}`, fails: "The GPU ran out of memory"},
 	})
@@ -165,8 +165,8 @@ func TestColabFoldSaysWhatItDidNotDo(t *testing.T) {
 	})
 }
 
-// TestPredictorsSearchByThemselves runs all four with a small database, and requests the
-// same alignments as a client of the alignment server.
+// TestPredictorsSearchByThemselves runs all four predictors with a small database, and
+// requests the same alignments from the alignment server.
 func TestPredictorsSearchByThemselves(t *testing.T) {
 	t.Parallel()
 	folder := databasesOf(t)

@@ -12,10 +12,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// hiddenFile is a file of the machine that is not visible in any sandbox.
+// hiddenFile is a file on the machine that is not visible in any sandbox.
 const hiddenFile = "/var/lib/dpkg/status"
 
-// probedFile writes an algorithm file with these lines.
+// probedFile writes an algorithm file that contains these lines.
 func probedFile(t *testing.T, lines string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tool.toml")
@@ -23,7 +23,7 @@ func probedFile(t *testing.T, lines string) (file string) {
 	return file
 }
 
-// programFile writes a program into its own directory.
+// programFile writes an executable file into a directory of its own.
 func programFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tool")
@@ -31,8 +31,8 @@ func programFile(t *testing.T, text string) string {
 	return path
 }
 
-// linkedProgram builds a program whose library is in another directory. It runs on this
-// machine.
+// linkedProgram builds a program that needs a shared library from another directory. It
+// runs outside the sandbox.
 func linkedProgram(t *testing.T) string {
 	t.Helper()
 	must.Installed(t, "gcc")
@@ -102,12 +102,12 @@ func TestCheckRunsTheProbeInTheSandbox(t *testing.T) {
 	}
 }
 
-// TestScriptThatACommandNamesIsSeen: a script in a home directory is visible as an
-// argument in the command, but files named by settings are not.
+// In a sandbox, a script in a home directory is visible if the command names it as an
+// argument, but files named by settings are not.
 func TestScriptThatACommandNamesIsSeen(t *testing.T) {
 	t.Parallel()
 	script := programFile(t, "cat \"$1\" && exit 1; echo folded > out/folded\n")
-	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(script), ".bashrc"), []byte("secret"), 0o600)) // makes it look like a home directory
+	must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(script), ".bashrc"), []byte("secret"), 0o600)) // looks like a home directory
 	s := startServer(t, serverOptions{algorithms: map[string]string{"fold.toml": fmt.Sprintf(`format = 1
 type = "fold"
 version = "1"
@@ -127,14 +127,14 @@ required = true
 	u.wantResult("j", "folded", "folded\n")
 }
 
-// TestTestRunsTheProbe: test runs the self-test like check, before an example.
+// molrun algorithms test first runs the self-test, as check does.
 func TestTestRunsTheProbe(t *testing.T) {
 	t.Parallel()
 	test := func(lines string) (out string, code int) {
 		c := exec.Command(molrun, "algorithms", "test", probedFile(t, lines))
 		c.Dir = t.TempDir()
 		c.Env = append(os.Environ(), "MOLRUN_DATABASE_FILE_SYSTEM=any")
-		text, _ := c.CombinedOutput() // the exit code shows success or failure
+		text, _ := c.CombinedOutput() // the exit code tells whether it succeeded
 		return string(text), c.ProcessState.ExitCode()
 	}
 	out, code := test(`probe = ["sh", "-c", "echo something broke >&2; exit 3"]`)
@@ -146,8 +146,8 @@ func TestTestRunsTheProbe(t *testing.T) {
 	}
 }
 
-// TestProbeOfTheFormatReferenceWorks runs the file that documents the key, in the
-// directory that it requires.
+// TestProbeOfTheFormatReferenceWorks runs the example for the key probe in the
+// documentation, in the directory that it requires.
 func TestProbeOfTheFormatReferenceWorks(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "python3")

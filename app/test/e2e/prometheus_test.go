@@ -17,8 +17,8 @@ import (
 	"molrun/app/test/whole"
 )
 
-// prometheus runs a real Prometheus, from Debian's package prometheus, with the files of
-// web/deploy on a server, and returns its address.
+// prometheus runs a real Prometheus, from Debian's package prometheus, which scrapes the
+// server with the configuration files in web/deploy. It returns Prometheus's address.
 func (s *instance) prometheus() (base string) {
 	s.t.Helper()
 	program := must.Installed(s.t, "prometheus")
@@ -51,7 +51,7 @@ func (s *instance) ask(base, query string) (series int, first string) {
 	s.t.Helper()
 	response, err := http.Get(base + "/api/v1/query?query=" + url.QueryEscape(query))
 	if err != nil {
-		return 0, err.Error() // it is not listening yet
+		return 0, err.Error() // Prometheus is not listening yet
 	}
 	defer response.Body.Close()
 	var answer struct {
@@ -67,8 +67,8 @@ func (s *instance) ask(base, query string) (series int, first string) {
 	return len(answer.Data.Result), fmt.Sprint(answer.Data.Result[0].Value[1])
 }
 
-// Panels that can be empty: the service has no cluster and no backup, the metrics have
-// not failed, and no estimate has been tested by a run.
+// mayBeEmpty has the metrics of panels that can be empty, because the service has no
+// cluster and no backup, and no failure to collect metrics.
 var mayBeEmpty = []string{"molrun_slurm", "molrun_backup", "molrun_metrics_failures"}
 
 func TestPrometheusAnswersEveryPanel(t *testing.T) {

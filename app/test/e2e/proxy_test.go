@@ -20,9 +20,9 @@ import (
 	"molrun/app/test/whole"
 )
 
-// nginx runs a real nginx in front of the server, with TLS and the location of
-// web/deploy/nginx.conf, and sends the requests of the test through it until it is
-// killed. instead has texts of its configuration and their replacements.
+// nginx runs a real nginx in front of the server, with TLS and the location from
+// web/deploy/nginx.conf, and sends the test's requests through it until it is killed.
+// instead has pairs of strings in its configuration and their replacements.
 func (s *instance) nginx(prefix, listen string, instead ...string) (kill func()) {
 	s.t.Helper()
 	program, err := exec.LookPath("nginx")
@@ -65,7 +65,7 @@ http {
 	must.OK(s.t, proxy.Start())
 	kill = sync.OnceFunc(func() {
 		_ = proxy.Process.Kill()
-		_ = proxy.Wait() // it was killed
+		_ = proxy.Wait() // returns an error because nginx was killed
 	})
 	s.t.Cleanup(func() {
 		kill()
@@ -73,8 +73,8 @@ http {
 			s.t.Logf("nginx says:\n%s", log.String())
 		}
 	})
-	// The API description does not allow a path prefix, so responses are not checked
-	// against it.
+	// Responses are not checked against the API description, because it does not allow a
+	// path prefix.
 	s.http = &http.Client{Transport: &http.Transport{TLSClientConfig: s.secure(cert), ForceAttemptHTTP2: true}, Timeout: patience}
 	s.base = "https://" + listen + strings.TrimSuffix(prefix, "/")
 	s.eventually("nginx answers", func() bool {
@@ -88,7 +88,7 @@ http {
 	return kill
 }
 
-// freeAddress returns a local address that nothing listens on.
+// freeAddress returns a local address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	address, err := whole.FreeAddress()
@@ -112,7 +112,7 @@ func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	if !strings.HasPrefix(g.UploadURL, base+"/blobs/") || !strings.HasPrefix(g.DownloadURL, base+"/blobs/") {
 		t.Errorf("links %s and %s do not begin with %s", g.UploadURL, g.DownloadURL, base)
 	}
-	text := strings.Repeat("0123456789abcdef", 300_000) // over nginx's default limit for bodies
+	text := strings.Repeat("0123456789abcdef", 300_000) // exceeds nginx's default body limit
 	u.do("PUT", g.UploadURL, strings.NewReader(text), "Content-Type", "text/plain").want(200)
 	u.do("POST", "/upload/"+g.FileID+"/complete", fmt.Sprintf(`{"size":%d}`, len(text))).want(200)
 	whole := u.do("GET", g.DownloadURL, nil).want(200)
@@ -140,13 +140,13 @@ func TestServiceWorksBehindNginxUnderAPath(t *testing.T) {
 	u.do("GET", g.UploadURL, nil).code(403, "LINK_INVALID")
 	u.do("PUT", g.UploadURL, strings.NewReader("more")).code(409, "UPLOAD_COMPLETED")
 	u.do("POST", "/submit-job", strings.Repeat(" ", 9<<20)).code(413, "BODY_TOO_LARGE")
-	s.http.CloseIdleConnections() // nginx closes a connection whose request body was not read
+	s.http.CloseIdleConnections() // nginx closes a connection if it has not read the request body
 	u.do("PATCH", "/jobs", nil).code(405, "METHOD_NOT_ALLOWED")
 	u.do("GET", "/none", nil).code(404, "NOT_FOUND")
 	s.readDocs(base)
 }
 
-// readDocs follows all links of the documentation, as a browser does.
+// readDocs follows all links in the documentation, as a browser does.
 func (s *instance) readDocs(base string) {
 	s.t.Helper()
 	links := regexp.MustCompile(`href="([^"]*)"`)
@@ -178,8 +178,8 @@ func (s *instance) readDocs(base string) {
 	}
 }
 
-// TestProxySignInBehindNginx lets nginx sign in users by password. nginx connects from
-// its own address, the only one that is trusted.
+// TestProxySignInBehindNginx has nginx authenticate users by password. nginx connects
+// from its own address, the only trusted one.
 func TestProxySignInBehindNginx(t *testing.T) {
 	t.Parallel()
 	listen := freeAddress(t)

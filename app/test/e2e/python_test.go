@@ -11,8 +11,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestPythonClient runs the Python client's tests, against services that they start
-// themselves, and checks its types.
+// TestPythonClient runs the Python client's tests, which start their own services, and
+// checks its types.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

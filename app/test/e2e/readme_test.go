@@ -18,8 +18,8 @@ import (
 // root is the root of the repository, relative to this package.
 const root = "../../.."
 
-// readme returns the code block after a marker such as <!-- run: name -->, in README.md or
-// a page of web/docs.
+// readme returns the code block after a marker such as <!-- run: name --> in README.md or
+// a page in web/docs.
 func readme(t *testing.T, mark string) string {
 	t.Helper()
 	var found []string
@@ -57,7 +57,7 @@ func TestReadmeWalkthroughRunsAsWritten(t *testing.T) {
 }
 
 // TestReadmeStartCommandsRunAsWritten runs the commands in a directory where molrun is
-// the tested program and make does nothing; only the port differs.
+// the binary under test and make does nothing. Only the port differs.
 func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -94,7 +94,7 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 				must.OK(t, syscall.Kill(-serve.Process.Pid, syscall.SIGTERM))
 			}
 		}
-		_ = serve.Wait() // the signal also ends the shell
+		_ = serve.Wait() // the shell is killed by the same signal
 		stop.Stop()
 		if !started {
 			t.Errorf("%s did not start", serve.Args[2])
@@ -106,8 +106,8 @@ func TestReadmeStartCommandsRunAsWritten(t *testing.T) {
 	}
 }
 
-// countWords runs the command of web/docs/algorithms.md that uses the added algorithm, after a
-// login as README.md shows it.
+// countWords logs in as README.md shows, and runs the command from web/docs/algorithms.md
+// that uses the added algorithm.
 func countWords(t *testing.T, dir string) {
 	t.Helper()
 	must.OK(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte(must.Read(t, filepath.Join(root, "README.md"))), 0o600))

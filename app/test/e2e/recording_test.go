@@ -16,7 +16,7 @@ func TestReadmeRecordingIsWhatTheCommandsShow(t *testing.T) {
 	replay(t, recording(t, "run: command line"), nil)
 }
 
-// TestTutorialsRunAsWritten runs the commands of web/docs/tutorials.md, with the files
+// TestTutorialsRunAsWritten runs the commands in web/docs/tutorials.md, with the files
 // that the page shows.
 func TestTutorialsRunAsWritten(t *testing.T) {
 	t.Parallel()
@@ -31,8 +31,8 @@ func TestTutorialsRunAsWritten(t *testing.T) {
 		needRDKit(t)
 		files := shown(t, "ligands.csv")
 		rows := strings.SplitAfter(files["ligands.csv"], "\n")
-		must.Equal(t, "compounds of the page", len(rows), 52) // includes the heading, and nothing follows the last
-		files["ligands.csv"] = strings.Join(rows[:6], "")     // five are enough: all take minutes
+		must.Equal(t, "compounds of the page", len(rows), 52) // 51 compounds and the heading; nothing follows the last
+		files["ligands.csv"] = strings.Join(rows[:6], "")     // five compounds, because all would take minutes
 		replay(t, recording(t, "run: docking"), files)
 	})
 	t.Run("mutation", func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestTutorialsRunAsWritten(t *testing.T) {
 	})
 }
 
-// recording joins the code blocks with this mark, which share a page.
+// recording joins the code blocks with this marker, which must be on the same page.
 func recording(t *testing.T, mark string) (text string) {
 	t.Helper()
 	for _, page := range documentation(t) {
@@ -57,7 +57,7 @@ func recording(t *testing.T, mark string) (text string) {
 	return text
 }
 
-// shown returns the text of files shown in the documentation.
+// shown returns the content of files shown in the documentation, by name.
 func shown(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -67,11 +67,11 @@ func shown(t *testing.T, names ...string) map[string]string {
 	return files
 }
 
-// asText makes commands print text although their output is not a terminal.
+// asText makes commands print text even though their output is not a terminal.
 const asText = `molrun() { case $1 in login) command molrun "$@" ;; *) command molrun "$@" --json=false ;; esac; }; `
 
 // replay runs the commands of a recording on a new server, in a directory with these
-// files, and compares their output. Numbers can differ; … stands for anything.
+// files, and compares their output. Numbers can differ, and … matches anything.
 func replay(t *testing.T, text string, files map[string]string) {
 	t.Helper()
 	s := startServer(t, serverOptions{})
@@ -96,7 +96,7 @@ func replay(t *testing.T, text string, files map[string]string) {
 	}
 }
 
-// loosePattern returns a pattern that matches a text with any numbers and spaces.
+// loosePattern returns a pattern that matches text with different numbers and spacing.
 func loosePattern(text string) *regexp.Regexp {
 	number := regexp.MustCompile(`[0-9]+(\\\.[0-9]+)?`)
 	pattern := number.ReplaceAllString(regexp.QuoteMeta(strings.TrimSpace(text)), `[0-9.]+`)

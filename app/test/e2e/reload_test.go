@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// reloadable returns an algorithm file that prints a word.
+// reloadable returns an algorithm file whose program prints a word.
 func reloadable(version, word string) string {
 	return strings.NewReplacer("@VERSION@", version, "@WORD@", word).Replace(`
 format = 1
@@ -25,7 +25,8 @@ read = ["@DIR@"]
 `)
 }
 
-// titleOf returns a type's title as clients see it, or "" if it is not on offer.
+// titleOf returns the title of a type as clients see it, or "" if the type is not
+// offered.
 func (u user) titleOf(typ string) string {
 	u.t.Helper()
 	var list struct {
@@ -40,7 +41,8 @@ func (u user) titleOf(typ string) string {
 	return ""
 }
 
-// reload runs the command and returns its report.
+// reload runs `molrun algorithms reload`, which must exit with the given code, and
+// returns its report.
 func (s *instance) reload(code int) (read client.AlgorithmsRead) {
 	s.t.Helper()
 	out, errs, got := s.run("algorithms", "reload", "--json")
@@ -96,7 +98,7 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 	if code != exitInvalid || !strings.Contains(out, "say.toml:4: ") || !strings.Contains(out, "(say 1 stays as it was)") || !strings.Contains(out, "(left out)") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	if !strings.Contains(s.log.String(), "what it said before stays") {
+	if !strings.Contains(s.log.String(), "keeping the previous version") {
 		t.Error("the log does not report the error")
 	}
 	if findings, _ := s.diagnosis(); !strings.Contains(findings["algorithms"], "the service keeps using say 1 as it was before until it restarts") {
@@ -119,7 +121,7 @@ func TestAlgorithmFilesAreReadAgainWithoutARestart(t *testing.T) {
 		t.Errorf("the audit log has\n%s", entries)
 	}
 	must.OK(t, os.Rename(filepath.Join(s.dir, "algorithms"), filepath.Join(s.dir, "elsewhere")))
-	if _, errs, code := s.run("algorithms", "reload"); code != exitInvalid || !strings.Contains(errs, "what was on offer stays") || u.titleOf("good") == "" {
+	if _, errs, code := s.run("algorithms", "reload"); code != exitInvalid || !strings.Contains(errs, "keeping the previous algorithms") || u.titleOf("good") == "" {
 		t.Errorf("without the folder: exit code %d: %s", code, errs)
 	}
 	s.stop()

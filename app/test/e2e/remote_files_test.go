@@ -17,10 +17,10 @@ import (
 	"molrun/app/test/whole"
 )
 
-// proxied is a proxy that breaks connections and counts what it forwards.
+// proxied is a proxy that can break its connections and counts the bytes it forwards.
 type proxied struct {
 	address      string
-	sent, broken atomic.Int64 // bytes from clients; connections
+	sent, broken atomic.Int64 // bytes from clients; broken connections
 
 	mu   sync.Mutex
 	open map[net.Conn]bool
@@ -33,7 +33,7 @@ func breakingProxy(t *testing.T, address string) *proxied {
 	must.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	p := &proxied{address: l.Addr().String(), open: map[net.Conn]bool{}}
-	go func() { // ends with the listener
+	go func() { // ends when the listener is closed
 		for {
 			ours, err := l.Accept()
 			if err != nil {
@@ -49,7 +49,7 @@ func breakingProxy(t *testing.T, address string) *proxied {
 			p.mu.Unlock()
 			go p.forward(ours, theirs)
 			go func() {
-				_, _ = io.Copy(ours, theirs) // until either side ends
+				_, _ = io.Copy(ours, theirs) // ends when either side closes
 				ours.Close()
 				theirs.Close()
 			}()
@@ -59,7 +59,7 @@ func breakingProxy(t *testing.T, address string) *proxied {
 }
 
 func (p *proxied) forward(ours, theirs net.Conn) {
-	_, _ = io.Copy(counted{theirs, &p.sent}, ours) // until either side ends
+	_, _ = io.Copy(counted{theirs, &p.sent}, ours) // ends when either side closes
 	p.mu.Lock()
 	delete(p.open, ours)
 	p.mu.Unlock()
@@ -77,7 +77,7 @@ func (p *proxied) cut() {
 	}
 }
 
-// counted is a writer that counts its bytes.
+// counted is a writer that counts the bytes written.
 type counted struct {
 	io.Writer
 	n *atomic.Int64
@@ -110,8 +110,8 @@ memory = "16MiB"
 `
 
 // A batch of local files sends no file twice, even if connections break and the command
-// is killed, and its table matches the content of each file. MOLRUN_BATCH=2GiB makes it a
-// batch of 1,000 files.
+// is killed, and its table matches the content of each file. With MOLRUN_BATCH=2GiB the
+// batch has 1,000 files.
 func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 	t.Parallel()
 	count, size := 24, int64(1<<20)
@@ -148,11 +148,11 @@ func TestBatchOfLocalFilesSendsNoneTwice(t *testing.T) {
 	proxy.cut()
 	s.eventually("half is sent", sends(.5))
 	must.OK(t, killed.Process.Kill())
-	_ = killed.Wait() // it was killed
+	_ = killed.Wait() // returns an error because the command was killed
 	if shown, code := p.onTerminal(batch...); code != 0 || !strings.Contains(shown, "the service had") || !strings.Contains(shown, "%") {
 		t.Fatalf("exit code %d: %s", code, shown)
 	}
-	// The files in transfer when the command was killed are lost: four files.
+	// Only files in transfer when the command was killed can be sent again: at most four.
 	if more := proxy.sent.Load() - all; more > 5*size+int64(count)*4096 {
 		t.Errorf("%d bytes were sent beyond those of the files, which have %d each", more, size)
 	}

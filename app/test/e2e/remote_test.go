@@ -23,7 +23,7 @@ import (
 	"molrun/app/test/whole"
 )
 
-// person is a user at a command line.
+// person is a user of the command line.
 type person struct {
 	t         *testing.T
 	s         *instance
@@ -31,7 +31,8 @@ type person struct {
 	env       []string
 }
 
-// person signs in a user of a running server at a separate command line.
+// person returns a command line, with its own home directory, at which the user is signed
+// in.
 func (u user) person() *person {
 	u.t.Helper()
 	p := &person{t: u.t, s: u.instance, home: u.t.TempDir(), dir: u.t.TempDir()}
@@ -78,7 +79,7 @@ func (p *person) ok(args ...string) (stdout string) {
 	return out
 }
 
-// onTerminal runs a command on a terminal of 80 columns and returns its output.
+// onTerminal runs a command on an 80-column terminal and returns its output.
 func (p *person) onTerminal(args ...string) (shown string, code int) {
 	p.t.Helper()
 	ours, theirs := terminalPair(p.t)
@@ -109,8 +110,8 @@ func terminalPair(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// scene prepares what the users' commands work on: a finished job, a finished batch, a
-// failed job and an upload.
+// scene creates the objects that users' commands need: a finished job, a finished batch,
+// a failed job and an upload.
 func scene(t *testing.T) (p *person, s *instance) {
 	t.Helper()
 	s = plain(t)
@@ -130,9 +131,9 @@ func (s *instance) scene() *person {
 	return p
 }
 
-// TestExitCodesOfUsersCommands runs each command on a terminal and with --json, in cases
-// where it succeeds, where the object does not exist, where the service rejects it, where
-// the service is unreachable, and where the key is unknown.
+// TestExitCodesOfUsersCommands runs each command on a terminal and with --json in five
+// cases: it succeeds, the object does not exist, the service rejects the request, the
+// service is unreachable, and the key is unknown.
 func TestExitCodesOfUsersCommands(t *testing.T) {
 	t.Parallel()
 	p, s := scene(t)
@@ -145,7 +146,7 @@ func TestExitCodesOfUsersCommands(t *testing.T) {
 		ok, missing, refused string
 		code                 int // exit code of refused
 	}{
-		{"whoami", "", "submit shell -n hst5 --set script=true", exitInvalid}, // the name is taken
+		{"whoami", "", "submit shell -n hst5 --set script=true", exitInvalid}, // the job name is taken
 		{"open hst5", "", "", 0},
 		{"algorithms", "", "", 0},
 		{"algorithm show cg-idp", "algorithm show absent", "", 0},
@@ -202,7 +203,7 @@ func TestExitCodesOfUsersCommands(t *testing.T) {
 				continue
 			}
 			if tt.ok == "retry broken" {
-				p.run("wait", "broken") // once more
+				p.run("wait", "broken") // the previous retry can still be running
 			}
 			try(p, tt.ok, 0)
 			try(p, tt.missing, exitMissing)
@@ -218,7 +219,7 @@ func TestExitCodesOfUsersCommands(t *testing.T) {
 	}
 }
 
-// seriesView is a view of a file that a script can write.
+// seriesView declares a view of a file that a script can write.
 const seriesView = `
 [[outputs]]
 name = "energy"
@@ -232,8 +233,9 @@ x = "time"
 y = ["potential"]
 `
 
-// TestASeriesThatIsNotWrittenYetIsCalledSo plots a series, and lets a model read it,
-// before its file exists, before it has a row, and when the job has ended without one.
+// TestASeriesThatIsNotWrittenYetIsCalledSo plots a series, and has a model read it,
+// before its file exists, before the file has a row, and after the job has ended without
+// a row.
 func TestASeriesThatIsNotWrittenYetIsCalledSo(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -270,7 +272,7 @@ func TestASeriesThatIsNotWrittenYetIsCalledSo(t *testing.T) {
 	}
 }
 
-// commands calls do for each user command.
+// commands calls do for every user command.
 func commands(do func(c *cobra.Command)) {
 	var below func(c *cobra.Command)
 	below = func(c *cobra.Command) {
@@ -296,7 +298,7 @@ func TestExamplesInHelpRun(t *testing.T) {
 	p := s.scene()
 	prepareExamples(t, p)
 	first := regexp.MustCompile(`^molrun files put`)
-	last := regexp.MustCompile(`^molrun (cancel|retry|rm|files rm|logout)`) // commands that delete
+	last := regexp.MustCompile(`^molrun (cancel|retry|rm|files rm|logout)`) // commands that delete something run last
 	var lines [3][]string
 	commands(func(c *cobra.Command) {
 		examples := strings.Split(strings.TrimSpace(c.Example), "\n")
@@ -319,9 +321,9 @@ func TestExamplesInHelpRun(t *testing.T) {
 	for _, line := range slices.Concat(lines[0], lines[1], lines[2]) {
 		switch {
 		case strings.HasPrefix(line, "molrun top"), strings.HasPrefix(line, "molrun events --organization"):
-			continue // they run until Ctrl-C and have their own tests
+			continue // these run until Ctrl-C and have their own tests
 		case strings.HasPrefix(line, "molrun retry"):
-			p.run("wait", "ubq") // after the previous retry
+			p.run("wait", "ubq") // the previous retry can still be running
 		case strings.HasPrefix(line, "molrun logout"):
 			p.login(s.base, key, "--profile", "default")
 			p.login(s.base, key, "--profile", "lab")
@@ -345,7 +347,7 @@ func TestFilesOfAnExampleAreInAFolderOfItsAlgorithm(t *testing.T) {
 	}
 }
 
-// prepareExamples creates what the examples refer to.
+// prepareExamples creates the files and jobs that the examples refer to.
 func prepareExamples(t *testing.T, p *person) {
 	t.Helper()
 	write := func(name, text string) {
@@ -367,7 +369,7 @@ func prepareExamples(t *testing.T, p *person) {
 	p.ok("results", "hst5")
 }
 
-// shell runs a shell command line in which molrun is the tested program.
+// shell runs a shell command line in which molrun is the binary under test.
 func (p *person) shell(line string) (string, error) {
 	bin := filepath.Join(p.home, "bin")
 	_ = os.Mkdir(bin, 0o700) // it might exist
@@ -448,8 +450,8 @@ func TestKeysOfProfilesStayPrivate(t *testing.T) {
 	p.fails(exitKey, "", "whoami")
 }
 
-// TestWhiteSpaceAroundKeysDoesNotCount gives keys with the white space of files and
-// pasted text, in every way of giving a key.
+// TestWhiteSpaceAroundKeysDoesNotCount gives a key in every possible way, surrounded by
+// white space as in files and pasted text.
 func TestWhiteSpaceAroundKeysDoesNotCount(t *testing.T) {
 	t.Parallel()
 	s := plain(t)
@@ -489,7 +491,7 @@ func TestWhiteSpaceAroundKeysDoesNotCount(t *testing.T) {
 		}
 		for _, inside := range []string{"\n", "\u200b"} {
 			if way[0] == "input" && inside == "\n" {
-				continue // the key is one line
+				continue // a key is always on one line
 			}
 			said, err := try(u.key+inside+u.key, way[0], way[1:]...)
 			if err == nil || !strings.Contains(said, "characters other than letters, digits and underscores") || strings.Contains(said, u.key) {
@@ -545,7 +547,7 @@ func TestTopDrawsAndStopsJobs(t *testing.T) {
 	must.OK(t, theirs.Close())
 	var shown whole.Log
 	ended := make(chan struct{})
-	go func() { // ends with the command
+	go func() { // ends when the command exits
 		defer close(ended)
 		_, _ = io.Copy(&shown, ours) // ends with an error when the last writer closes
 	}()

@@ -10,7 +10,7 @@ import (
 )
 
 // TestReportsHaveWhatHelpsAndNothingConfidential puts canaries into everything that a
-// report includes: settings, keys, names, files, requests and the log.
+// report is based on: settings, keys, names, files, requests and the log.
 func TestReportsHaveWhatHelpsAndNothingConfidential(t *testing.T) {
 	t.Parallel()
 	const mark = "canary"

@@ -31,8 +31,8 @@ func TestConfiguredResourcesAreUsed(t *testing.T) {
 	u.completed("b")
 }
 
-// cpusHere is the number of CPUs that a service in its own process detects: a service in
-// this process raises GOMAXPROCS while it runs.
+// cpusHere is the number of CPUs that a service detects when it runs in its own process.
+// It is read early, because a service in this process raises GOMAXPROCS while it runs.
 var cpusHere = runtime.GOMAXPROCS(0)
 
 func TestCPUsDefaultToThoseOfTheMachine(t *testing.T) {

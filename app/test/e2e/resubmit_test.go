@@ -13,7 +13,7 @@ import (
 )
 
 // TestResultIsResubmittedToAnotherServer runs a job on one server and then, from its
-// result, on another: the same work produces the same files.
+// result, on another. The files of both results must be the same.
 func TestResultIsResubmittedToAnotherServer(t *testing.T) {
 	t.Parallel()
 	const fasta, sequence = "hst5.fasta", ">Hst5\nDSHAKRHHGYKRKFHEKHHSHRGY\n"
@@ -65,7 +65,8 @@ func digestOf(text string) string {
 }
 
 // TestArchiveIsAllThatAnotherServerNeeds moves a job whose inputs are uploads and results
-// of other jobs, using only the archive: unpack, upload inputs, submit.
+// of other jobs to another server, using only the archive: unpack it, upload the inputs,
+// and submit.
 func TestArchiveIsAllThatAnotherServerNeeds(t *testing.T) {
 	t.Parallel()
 	here := plain(t).user("mover", "ann@mover.example")

@@ -21,12 +21,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// noise is a file of any size that need not be stored: its bytes are computed from their
+// noise is a file of any size that is not stored: its bytes are computed from their
 // positions.
 type noise struct {
 	at, size int64
 	page     [1 << 20]byte
-	ready    int64 // number of the page, plus one
+	ready    int64 // number of the current page, plus one
 }
 
 func (n *noise) Read(p []byte) (int, error) {
@@ -45,13 +45,13 @@ func (n *noise) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// breaking is a body that stops at a given offset until the test has caused an
-// interruption, and then ends with an error.
+// breaking is a request body that pauses at an offset until the test has caused an
+// interruption, and then returns an error.
 type breaking struct {
 	noise
 	place  int64
-	there  chan int64    // receives the offset where it stopped
-	caused chan struct{} // closed once the interruption is caused
+	there  chan int64    // receives the offset of the pause
+	caused chan struct{} // closed once the test has caused the interruption
 }
 
 var errBroken = errors.New("the test broke the connection")
@@ -65,7 +65,7 @@ func (b *breaking) Read(p []byte) (int, error) {
 	return b.noise.Read(p)
 }
 
-// uploadSize returns the size set by MOLRUN_UPLOAD for a campaign, or a small one.
+// uploadSize returns the size set by MOLRUN_UPLOAD, for a long run, or a small default.
 func uploadSize(t *testing.T) int64 {
 	text := os.Getenv("MOLRUN_UPLOAD")
 	if text == "" {
@@ -76,12 +76,12 @@ func uploadSize(t *testing.T) int64 {
 	return int64(size)
 }
 
-// blockSize is the maximum number of bytes that one interruption can cost: the 8 MiB that
-// a crash can lose, and the data in the buffers of connections.
+// blockSize is the maximum number of bytes that must be sent again after an interruption:
+// the 8 MiB that a crash can lose, and the data in the buffers of connections.
 const blockSize = 8<<20 + 12<<20
 
-// TestUploadSurvivesFiveBreaks sends a large file through five interruptions: reset
-// connections, a server that is killed and one that stops, a proxy that is killed.
+// TestUploadSurvivesFiveBreaks interrupts the upload of a large file five times: by
+// resetting connections, killing and stopping the server, and killing a proxy.
 func TestUploadSurvivesFiveBreaks(t *testing.T) {
 	t.Parallel()
 	for _, through := range []string{"directly", "nginx"} {
@@ -126,8 +126,8 @@ func TestUploadSurvivesFiveBreaks(t *testing.T) {
 	}
 }
 
-// sendBroken sends the file with a break for each cause, and resumes each time at the
-// offset that the server reports.
+// sendBroken sends the file with one interruption for each cause, and resumes each time
+// at the offset that the server reports.
 func (s *instance) sendBroken(link string, causes []func()) {
 	s.t.Helper()
 	size := uploadSize(s.t)
@@ -151,7 +151,7 @@ func (s *instance) sendBroken(link string, causes []func()) {
 	}
 }
 
-// restOf returns the request that sends everything from an offset.
+// restOf returns the request that sends the rest of the file from an offset.
 func (s *instance) restOf(link string, at int64, rest io.Reader) *http.Request {
 	r, err := http.NewRequestWithContext(s.t.Context(), "PATCH", link, rest)
 	must.OK(s.t, err)
@@ -162,13 +162,13 @@ func (s *instance) restOf(link string, at int64, rest io.Reader) *http.Request {
 	return r
 }
 
-// breakAt sends a body up to its place, causes an interruption there, and returns that
-// offset.
+// breakAt sends a body up to the offset place, causes an interruption there, and returns
+// the offset.
 func (s *instance) breakAt(link string, body *breaking, cause func()) int64 {
 	s.t.Helper()
 	client, request := &http.Client{Transport: s.http.Transport}, s.restOf(link, body.at, body)
 	ended := make(chan int, 1)
-	go func() { // until caused is closed, at the latest
+	go func() { // ends at the latest when caused is closed
 		status := http.StatusBadGateway // as nginx responds when the server is down
 		if response, err := client.Do(request); err == nil {
 			status = response.StatusCode
@@ -191,7 +191,7 @@ func (s *instance) breakAt(link string, body *breaking, cause func()) int64 {
 	return 0
 }
 
-// offsetOf queries the offset, as soon as the server responds.
+// offsetOf returns the offset that the server reports, once it responds.
 func (s *instance) offsetOf(link string) (offset int64) {
 	s.t.Helper()
 	s.eventually("the server reports the offset", func() bool {
@@ -206,8 +206,8 @@ func (s *instance) offsetOf(link string) (offset int64) {
 	return offset
 }
 
-// TestCheckAndBackupKnowParts checks, backs up and restores a directory with a partial
-// upload.
+// TestCheckAndBackupKnowParts checks, backs up and restores a data directory with a
+// partial upload.
 func TestCheckAndBackupKnowParts(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{})
@@ -235,7 +235,7 @@ func TestCheckAndBackupKnowParts(t *testing.T) {
 	u.do("PUT", again, strings.NewReader("abcdef"), "Upload-Complete", "?1").want(200)
 }
 
-// TestCurlGoesOnWithAnUpload follows the documentation with a real curl.
+// TestCurlGoesOnWithAnUpload follows the documentation, with the real curl.
 func TestCurlGoesOnWithAnUpload(t *testing.T) {
 	t.Parallel()
 	curl := must.Installed(t, "curl")

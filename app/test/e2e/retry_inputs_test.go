@@ -10,7 +10,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// tryFiles is an algorithm with a directory. Its program fails until the gate exists.
+// tryFiles has an algorithm with its own directory, whose program fails until a gate is
+// open.
 var tryFiles = map[string]string{
 	"try/algorithm.toml": `format = 1
 type = "try"
@@ -27,8 +28,8 @@ read = ["@DIR@/gates"]
 	"try/try.sh": "#!/bin/sh\n[ -e \"$1\" ] || exit 3\necho one > \"$2\"\n",
 }
 
-// TestRetryFindsTheFolderOfTheAlgorithm edits the directory after a job has failed, and
-// lets the service clean up unused directories.
+// TestRetryFindsTheFolderOfTheAlgorithm edits the algorithm's directory after a job has
+// failed, and lets the service clean up copies that no job needs.
 func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, serverOptions{algorithms: tryFiles})
@@ -49,7 +50,7 @@ func TestRetryFindsTheFolderOfTheAlgorithm(t *testing.T) {
 		must.OK(t, os.Chtimes(dir, old, old))
 	}
 	s.start()
-	u.submit("swept", "try", `{}`) // keeps the new directory, once the cleanup has begun
+	u.submit("swept", "try", `{}`) // stores the new directory; by then the cleanup has begun
 	u.finished("swept")
 	s.gate("go").open(t)
 	for _, name := range []string{"failed", "batch"} {

@@ -13,8 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// testsOfTheTree returns every test of the repository as package.TestName, with
-// its file.
+// testsOfTheTree returns the file of every test in the repository, by package.TestName.
 func testsOfTheTree(t *testing.T) map[string]string {
 	t.Helper()
 	tests := map[string]string{}
@@ -37,14 +36,14 @@ func testsOfTheTree(t *testing.T) map[string]string {
 	return tests
 }
 
-// checkRules are the files of this package in which each test checks a rule.
+// checkRules has the files of this package in which every test must check a rule.
 var checkRules = map[string]bool{
 	"auth": true, "batch": true, "command": true, "errors": true, "files": true, "forgery": true, "isolation": true,
 	"jobs": true, "link": true, "list": true, "resources": true, "resume": true, "submit": true, "upload": true,
 }
 
-// TestRulesNameExistingTests checks that each rule in rules.md names existing tests
-// and that each test of the wire and of commands checks a rule.
+// TestRulesNameExistingTests checks that each rule in rules.md names existing tests, and
+// that each test in the files of checkRules is named by a rule.
 func TestRulesNameExistingTests(t *testing.T) {
 	text := must.Read(t, filepath.Join(root, "web/docs/rules.md"))
 	tests := testsOfTheTree(t)

@@ -66,16 +66,16 @@ func shellServer(t *testing.T, config string, env ...string) *instance {
 	return startServer(t, serverOptions{config: config, env: env, algorithms: map[string]string{"shell.toml": shellFile}})
 }
 
-// script returns settings of the shell algorithm.
+// script returns settings of the shell algorithm that run a script.
 func script(text string, more ...string) string {
 	return fmt.Sprintf(`{"script":%q%s}`, text, strings.Join(more, ""))
 }
 
-// noSandbox is the start of the configuration for tests whose programs write outside
-// their work directory, which a sandbox prevents.
+// noSandbox is the start of a configuration without a sandbox, for tests whose programs
+// write outside their work directory.
 const noSandbox = "[runner]\nsandbox = \"off\"\n"
 
-// gate is a file that scripts wait for, even in a sandbox.
+// gate is a file that scripts can wait for, even in a sandbox.
 type gate string
 
 func (s *instance) gate(name string) gate { return gate(filepath.Join(s.dir, "gates", name+s.tenant)) }
@@ -134,7 +134,8 @@ func TestFailureHasAMessageAndTheTailOfTheLog(t *testing.T) {
 	u.do("POST", "/result", `{"jobName":"exit"}`).code(409, "JOB_NOT_COMPLETED")
 }
 
-// alive returns the number of processes whose arguments contain a marker.
+// alive returns the number of processes that have marker in their arguments or
+// environment.
 func (s *instance) alive(marker string) int { return len(s.processes(marker)) }
 
 func TestCancelLeavesNoProcessBehind(t *testing.T) {

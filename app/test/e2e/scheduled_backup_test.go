@@ -12,8 +12,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// A service takes a backup that is due, restores it as a test, removes old ones, and
-// reports that. It does not write to the mount point of an unmounted disk.
+// A service takes a backup when one is due, restores it as a test, removes old ones, and
+// reports all that. It does not write to the mount point of an unmounted disk.
 func TestServiceTakesBackupsItself(t *testing.T) {
 	t.Parallel()
 	s, u := serverWithFiles(t, 2)
@@ -69,7 +69,7 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	doctor("though one is due every 10m0s")
 	s.stop()
 	must.OK(t, os.Rename(dir, dir+".elsewhere"))
-	must.OK(t, os.Mkdir(dir, 0o700)) // the mount point
+	must.OK(t, os.Mkdir(dir, 0o700)) // an empty mount point
 	s.start()
 	s.eventually("it says so", func() bool { return strings.Contains(s.log.String(), "the backup directory is unavailable") })
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -79,7 +79,7 @@ func TestServiceTakesBackupsItself(t *testing.T) {
 	doctor("mount its disk")
 }
 
-// date changes the time at which a backup was taken, according to its record.
+// date changes the time in a backup's record at which it was taken.
 func date(t *testing.T, dir, name string, taken time.Time) {
 	t.Helper()
 	path := filepath.Join(dir, name, "backup.json")
@@ -92,7 +92,7 @@ func date(t *testing.T, dir, name string, taken time.Time) {
 	must.OK(t, os.Rename(path+".new", path))
 }
 
-// A second machine that pulls while backups are taken gets complete backups.
+// A second machine that pulls backups while they are being taken gets only complete ones.
 func TestBackupsCanBePulledByRsync(t *testing.T) {
 	t.Parallel()
 	rsync := must.Installed(t, "rsync")
@@ -103,8 +103,8 @@ func TestBackupsCanBePulledByRsync(t *testing.T) {
 		u.upload(strings.Repeat("n", round+1)+".txt", strings.Repeat("x", 100_000))
 		c := s.command("backup", dir, "--keep", "1d")
 		must.OK(t, c.Start())
-		// It ends with 0 if no file vanished during the pull, as those of an old backup
-		// can.
+		// rsync exits with 0 unless a file has vanished during the pull, as the files of
+		// an expired backup can.
 		pull := []string{"-aH", "--delete", "--exclude=/partial", "--exclude=/trial", "--exclude=/going-*", dir + "/", pulled + "/"}
 		out, err := exec.Command(rsync, pull...).CombinedOutput()
 		for tries := 0; err != nil && strings.Contains(string(out), "vanished") && tries < 5; tries++ {

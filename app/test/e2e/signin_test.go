@@ -32,7 +32,7 @@ func (s *instance) browser() *browser {
 	return &browser{s.t, &client, s.base}
 }
 
-// do sends a request like a page of the service.
+// do sends a request as a page of the service would.
 func (b *browser) do(method, path, body string) (status int, text string, header http.Header) {
 	b.t.Helper()
 	r, err := http.NewRequest(method, b.base+path, strings.NewReader(body))
@@ -49,7 +49,7 @@ func (b *browser) do(method, path, body string) (status int, text string, header
 	return response.StatusCode, string(content), response.Header
 }
 
-// follow opens a sign-in link, like the application.
+// follow opens a sign-in link as the web application does.
 func (b *browser) follow(link string) (status int, text string) {
 	b.t.Helper()
 	u, err := url.Parse(link)
@@ -63,7 +63,8 @@ func (b *browser) follow(link string) (status int, text string) {
 	return status, text
 }
 
-// signInLink returns the first sign-in link, or "" before it is printed.
+// signInLink returns the first sign-in link in the output, or "" if none has been printed
+// yet.
 func signInLink(out *whole.Log) string {
 	for _, word := range strings.Fields(out.String()) {
 		if strings.Contains(word, "#signin=") {
@@ -90,7 +91,7 @@ func TestAFreshServicePrintsALinkForTheFirstAdmin(t *testing.T) {
 		must.OK(t, c.Start())
 		stop := sync.OnceFunc(func() {
 			_ = c.Process.Signal(syscall.SIGTERM)
-			_ = c.Wait() // it was stopped by a signal
+			_ = c.Wait() // returns an error because of the signal
 		})
 		t.Cleanup(stop)
 		s.eventually("it has started", func() bool { return strings.Contains(out.String(), `"started"`) })
@@ -160,8 +161,8 @@ func TestSessionsOutliveARestart(t *testing.T) {
 }
 
 // TestTheDemonstrationEndsWithALink opens the finished job with the link that the
-// demonstration prints. Without --stay, it would end on its own, because it is not on a
-// terminal.
+// demonstration prints. It needs --stay, because the demonstration exits by itself when
+// it is not on a terminal.
 func TestTheDemonstrationEndsWithALink(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -175,7 +176,7 @@ func TestTheDemonstrationEndsWithALink(t *testing.T) {
 	must.OK(t, c.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
-	t.Cleanup(func() { _ = c.Process.Kill() }) // if it has not ended
+	t.Cleanup(func() { _ = c.Process.Kill() }) // in case it is still running
 	s.eventually("it prints a link", func() bool { return signInLink(out) != "" })
 	link, to, _ := strings.Cut(signInLink(out), "&to=")
 	must.Equal(t, "the link leads to", to, "jobs/demo-hst5")
@@ -198,8 +199,8 @@ func TestTheDemonstrationEndsWithALink(t *testing.T) {
 	}
 }
 
-// TestTheApplicationWorksBehindNginxUnderAPath has a proxy that removes a path prefix,
-// with and without a service that is configured with its public address.
+// TestTheApplicationWorksBehindNginxUnderAPath has a proxy that removes a path prefix.
+// The service is configured with its public address, or not.
 func TestTheApplicationWorksBehindNginxUnderAPath(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {

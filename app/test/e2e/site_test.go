@@ -10,8 +10,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// siteFile is an algorithm that reads a file of the site, and runs either in a sandbox or
-// not at all.
+// siteFile is an algorithm that reads a file of the site and runs only in a sandbox.
 const siteFile = `
 format = 1
 type = "predict"
@@ -74,7 +73,7 @@ func TestAlgorithmsNeedWhatTheSiteNamesAndASandbox(t *testing.T) {
 	must.Contain(t, "show", s.ok("algorithms", "show", "predict"), "untested: written from")
 }
 
-// setConfig replaces a text of the configuration.
+// setConfig replaces a string in the configuration.
 func (s *instance) setConfig(old, now string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "config.toml")

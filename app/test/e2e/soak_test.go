@@ -20,8 +20,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// Limits of the server's memory and of the latency of ordinary requests under
-// overload.
+// Limits for the server's memory and for the latency of ordinary requests under overload.
 const (
 	mostMemory  = 128 << 20
 	mostLatency = 2 * time.Second
@@ -29,9 +28,9 @@ const (
 
 // TestSoak overloads the server with an upload and a download of 10 GiB, 500 slow
 // clients, bodies of 100 MB and headers of 64 KiB, while another client lists its jobs.
-// MOLRUN_SOAK=10GiB (make soak) sets the size of the file. Without it, the file is small,
-// and latency and memory outside the heap are not checked, since they depend on a busy
-// test machine and on the race detector.
+// MOLRUN_SOAK=10GiB (`make soak`) sets the size of the file. Otherwise the file is small,
+// and latency and memory outside the heap are not checked, because they depend on the
+// load of the test machine and on the race detector.
 func TestSoak(t *testing.T) {
 	size, full := soakSize(t)
 	s := startServer(t, serverOptions{})
@@ -58,7 +57,7 @@ func TestSoak(t *testing.T) {
 	answers := stopOverload()
 	latencies := listing()
 	most := peak()
-	heap := s.metric("go_memstats_heap_sys_bytes") // never shrinks
+	heap := s.metric("go_memstats_heap_sys_bytes") // never decreases
 	for status, want := range map[int]string{413: "a body of 100 MB", 422: "a header of 64 KiB"} {
 		if answers[status] == 0 {
 			t.Errorf("%s never got status %d: %v", want, status, answers)
@@ -83,7 +82,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[int(q*float64(len(sorted)-1))].Round(time.Microsecond)
 }
 
-// soakSize returns the size of the file and whether this is the full soak test.
+// soakSize returns the size of the file, and whether this is the full soak test.
 func soakSize(t *testing.T) (size int64, full bool) {
 	t.Helper()
 	text := os.Getenv("MOLRUN_SOAK")
@@ -110,8 +109,8 @@ func soakOK(t *testing.T, r *http.Request) int64 {
 	return n
 }
 
-// watch samples the server's anonymous memory until the returned function is called. That
-// function returns the peak.
+// watch samples the server's anonymous memory until peak is called, which returns the
+// highest value.
 func (s *instance) watch() (peak func() int64) {
 	stop, ended := make(chan struct{}), make(chan int64)
 	go func() {
@@ -137,8 +136,8 @@ func (s *instance) watch() (peak func() int64) {
 	return func() int64 { close(stop); return <-ended }
 }
 
-// listMeanwhile lists jobs repeatedly until the returned function is called. That
-// function returns the latencies.
+// listMeanwhile lists jobs repeatedly until latencies is called, which returns the
+// latencies.
 func (u user) listMeanwhile() (latencies func() []time.Duration) {
 	ctx, stop := context.WithCancel(u.t.Context())
 	ended := make(chan []time.Duration)
@@ -147,7 +146,7 @@ func (u user) listMeanwhile() (latencies func() []time.Duration) {
 		client := &http.Client{Timeout: patience}
 		for ctx.Err() == nil {
 			began := time.Now()
-			r, _ := http.NewRequestWithContext(context.Background(), "GET", u.base+"/jobs", nil) // the URL is known to be valid
+			r, _ := http.NewRequestWithContext(context.Background(), "GET", u.base+"/jobs", nil) // the URL is valid
 			r.Header.Set("x-api-key", u.key)
 			response, err := client.Do(r)
 			if err != nil || response.StatusCode != http.StatusOK {
@@ -172,8 +171,8 @@ func (u user) listMeanwhile() (latencies func() []time.Duration) {
 // slowClients is the number of clients that send one byte at a time.
 const slowClients = 500
 
-// overload sends slow and oversized requests until the returned function is called. That
-// function returns the number of responses by status, with 0 for none.
+// overload sends slow and oversized requests until answers is called, which returns the
+// number of responses by status. Status 0 means no response.
 func (u user) overload() (answers func() map[int]int) {
 	ctx, stop := context.WithCancel(u.t.Context())
 	var wg sync.WaitGroup
@@ -205,8 +204,8 @@ func (u user) overload() (answers func() map[int]int) {
 	return func() map[int]int { stop(); wg.Wait(); return counts }
 }
 
-// refused sends a request that must be rejected with one of these statuses or by closing
-// the connection.
+// refused sends a request that the server must reject with one of the given statuses or
+// by closing the connection.
 func (u user) refused(ctx context.Context, method, path string, body io.Reader, cookie string, statuses ...int) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, u.base+path, body)
 	if err != nil {
@@ -226,15 +225,15 @@ func (u user) refused(ctx context.Context, method, path string, body io.Reader, 
 	return response.StatusCode, nil
 }
 
-// cut reports whether the server closed the connection, which it is allowed to do to such
-// clients.
+// cut reports whether the server closed the connection, as it may for such clients.
 func cut(err error) bool {
 	var broken *net.OpError
 	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // sendSlowly sends a request one byte at a time until the server closes the connection.
-// Every other client sends an endless header, the rest a body.
+// Even-numbered and odd-numbered clients differ: one half sends an endless header, the
+// other a body.
 func (u user) sendSlowly(ctx context.Context, i int) error {
 	c, err := net.DialTimeout("tcp", strings.TrimPrefix(u.base, "http://"), patience)
 	if err != nil {
@@ -262,7 +261,7 @@ func (u user) sendSlowly(ctx context.Context, i int) error {
 	}
 }
 
-// openFiles counts the files that the server has open.
+// openFiles returns the number of files that the server has open.
 func (s *instance) openFiles() int {
 	s.t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
@@ -283,7 +282,7 @@ func (s *instance) metric(name string) float64 {
 	return value
 }
 
-// endless returns n bytes of an unterminated JSON text.
+// endless returns the first n bytes of an endless JSON string.
 func endless(n int64) io.Reader {
 	return io.LimitReader(io.MultiReader(strings.NewReader(`{"jobName":"`), digits{}), n)
 }
@@ -293,5 +292,6 @@ type digits struct{}
 
 func (digits) Read(p []byte) (int, error) { return copy(p, zeroDigits), nil }
 
-// zeroDigits is copied in large pieces, since the race detector makes single writes slow.
+// zeroDigits is copied in large blocks, because many small writes are slow under the race
+// detector.
 var zeroDigits = strings.Repeat("0", 32<<10)

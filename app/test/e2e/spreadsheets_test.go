@@ -8,8 +8,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestSpreadsheetsBecomeJobs submits one table as saved by spreadsheet programs, and one
-// whose files are uploaded with it.
+// TestSpreadsheetsBecomeJobs submits a table in the formats of spreadsheet programs, and
+// a table whose files are uploaded along with it.
 func TestSpreadsheetsBecomeJobs(t *testing.T) {
 	t.Parallel()
 	u := plain(t).user("lab", "ann@lab.example")

@@ -12,9 +12,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// siteOfStandIns creates the directories and weights of [site.paths], with
-// testdata/standins.py in place of each program, and returns a configuration that names
-// them.
+// siteOfStandIns creates the directories and weights for [site.paths], with
+// testdata/standins.py in place of each program, and returns the configuration.
 func siteOfStandIns(t *testing.T) (config string) {
 	t.Helper()
 	root := t.TempDir()
@@ -22,7 +21,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 	paths := ""
 	for _, site := range []struct {
 		name, program string
-		starts        []string // paths of the stand-in, below the directory
+		starts        []string // paths in the directory at which to put the stand-in
 		files         []string
 		weights       map[string]int64
 	}{
@@ -63,12 +62,12 @@ func siteOfStandIns(t *testing.T) (config string) {
 		}
 		for name, size := range site.weights {
 			put(name, "", 0o644)
-			must.OK(t, os.Truncate(filepath.Join(dir, name), size)) // sparse
+			must.OK(t, os.Truncate(filepath.Join(dir, name), size)) // a sparse file
 		}
 		paths += fmt.Sprintf("%s = %q\n", site.name, dir)
 	}
-	// Some programs start the same interpreter for their own script or for molrun's, and
-	// show their version by its packages.
+	// Some programs use one interpreter for their own script and for molrun's. Their
+	// version is read from its installed packages.
 	for name, packages := range map[string][]string{
 		"boltz": {"boltz-2.2.0"}, "chai": {"chai_lab-0.6.1"}, "colabfold": {"colabfold-1.6.2", "openmm-8.2.0", "jax_cuda12_plugin-0.10.2"}, "alphafold3/venv": {"alphafold3-3.0.4", "jax_cuda12_plugin-0.10.2"},
 	} {
@@ -95,7 +94,7 @@ func siteOfStandIns(t *testing.T) (config string) {
 	return config
 }
 
-// withStandIns starts a service on the site of stand-ins, and returns the site's
+// withStandIns starts a service with the site of stand-ins, and also returns the site's
 // directory. The configuration in the options is appended to the site's, which ends with
 // [site.paths].
 func withStandIns(t *testing.T, o serverOptions) (s *instance, site string) {
@@ -110,7 +109,7 @@ func withStandIns(t *testing.T, o serverOptions) (s *instance, site string) {
 	return s, filepath.Dir(config)
 }
 
-// needNumPy skips a test of types whose scripts use the system's NumPy.
+// needNumPy skips a test whose scripts use the system's NumPy, unless it is installed.
 func needNumPy(t *testing.T) {
 	t.Helper()
 	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
@@ -118,7 +117,7 @@ func needNumPy(t *testing.T) {
 	}
 }
 
-// needRDKit skips a test of types whose scripts use RDKit.
+// needRDKit skips a test whose scripts use RDKit, unless it is installed.
 func needRDKit(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("/usr/lib/python3/dist-packages/rdkit"); err != nil {
@@ -126,9 +125,9 @@ func needRDKit(t *testing.T) {
 	}
 }
 
-// TestTypesThatNeedWeightsRunWithStandIns runs the examples of the untested types: their
-// command lines, inputs, tables and views are as documented, whatever the programs
-// compute.
+// TestTypesThatNeedWeightsRunWithStandIns runs the examples of the types marked as
+// untested. Their command lines, inputs, tables and views must be as documented, whatever
+// the programs compute.
 func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	t.Parallel()
 	needNumPy(t)
@@ -139,8 +138,8 @@ func TestTypesThatNeedWeightsRunWithStandIns(t *testing.T) {
 	}
 }
 
-// TestBindCraftKeepsDesignsWhenTimeIsUp resumes an attempt that has accepted a design,
-// with a program that never ends.
+// TestBindCraftKeepsDesignsWhenTimeIsUp resumes an attempt that has already accepted a
+// design, with a program that never ends.
 func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
@@ -154,7 +153,7 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 		t.Fatalf("%v: %s", err, said)
 	}
 	must.Equal(t, "metrics", must.Read(t, filepath.Join(out, "metrics.json")), `{"ended": "the time limit was reached"}`)
-	// The table has the design, whose metrics were not written.
+	// The table lists the design even though its metrics were not written.
 	said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "../../algorithm/builtin/catalogue/bindcraft/table.py", out).CombinedOutput()
 	if err != nil || !strings.Contains(string(said), "no metrics for binder_1, which is listed last") {
 		t.Errorf("%v: %s", err, said)
@@ -168,8 +167,8 @@ func TestBindCraftKeepsDesignsWhenTimeIsUp(t *testing.T) {
 	}
 }
 
-// designSites adds the environments and weights of the types that design proteins, or
-// fold designed ones.
+// designSites adds the environments and weights of the types that design proteins or fold
+// designed proteins.
 func designSites(t *testing.T, root string) {
 	t.Helper()
 	put := func(name, text string) {
@@ -178,7 +177,7 @@ func designSites(t *testing.T, root string) {
 		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must.OK(t, os.WriteFile(path, []byte(text), 0o755))
 	}
-	// Each Python is the system's, with modules in place of those of its environment.
+	// Each Python is the system's, with stand-ins for the modules of its environment.
 	for python, modules := range map[string][]string{
 		"esmfold/bin/python":          {"esm/__init__.py", "esm/esmfold/v1/esmfold.py"},
 		"proteinmpnn/venv/bin/python": {"protein_mpnn_utils.py"},
@@ -248,7 +247,7 @@ func designSites(t *testing.T, root string) {
 		"esmfold_weights/hub/checkpoints/esm2_t36_3B_UR50D-contact-regression.pt": 6759,
 	} {
 		put(file, "")
-		must.OK(t, os.Truncate(filepath.Join(root, file), size)) // sparse
+		must.OK(t, os.Truncate(filepath.Join(root, file), size)) // a sparse file
 	}
 }
 
@@ -266,8 +265,8 @@ func secondChain(t *testing.T, pdb string) string {
 	return b.String()
 }
 
-// TestDesignTypesDoWhatTheyAreAsked runs the types that design proteins, or fold designed
-// ones, with inputs for which their programs would return a different result from the one
+// TestDesignTypesDoWhatTheyAreAsked runs the types that design proteins or fold designed
+// proteins, with inputs for which the programs themselves would not do what was
 // requested.
 func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	t.Parallel()
@@ -280,9 +279,9 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 	u := s.user("lab", "ann@lab.example")
 	type wanted struct {
 		typ, settings string
-		fails         string         // part of the message
-		metrics       map[string]any // of the result
-		file, lines   string         // of the result
+		fails         string         // part of the failure message
+		metrics       map[string]any // expected metrics in the result
+		file, lines   string         // a file in the result, and some of its lines
 	}
 	run := func(name string, tt wanted) {
 		t.Helper()
@@ -338,7 +337,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			typ: "ligandmpnn", settings: `{"structure":"` + complexed + `","sequences":1,"redesign":"A76-82","bias":"W=0.5","keep_context":true}`,
 			metrics: map[string]any{"designs": 1.0, "designed_residues": 7.0, "confidence": 0.49, "ligand_confidence": 0.4}, file: "designs.fasta", lines: "TDYGILQWWWWWWWNDGRTPG",
 		},
-		"lig-far": { // the program's own value is 1 there
+		"lig-far": { // the program itself would report 1
 			typ: "ligandmpnn", settings: `{"structure":"` + complexed + `","sequences":1,"redesign":"A19-22"}`,
 			metrics: map[string]any{"ligand_confidence": nil, "ligand_residues": nil}, file: "designs.csv", lines: "1,0.49,,0.45,GGGGRCEL",
 		},
@@ -347,7 +346,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 			metrics: map[string]any{"designs": 2.0, "ligand_confidence": nil}, file: "designs.fasta", lines: ">design_1_A confidence=0.49\nKVFGRCELAAGGGG",
 		},
 		"lig-other-chain": {typ: "ligandmpnn", settings: `{"structure":"` + target + `","chains":"Z"}`, fails: "The structure has no chain Z: its chains are A."},
-		"ab-long": { // with a constant domain, and a line break at which the program's reader would stop
+		"ab-long": { // with a constant domain, and a line break at which the program would stop reading
 			typ: "immunebuilder", settings: `{"heavy":"` + heavy[:60] + `\n` + strings.ToLower(heavy[60:]) + `ASTKGPSV","light":"` + heavy + `"}`,
 			metrics: map[string]any{"program": "ABodyBuilder2", "residues": 240.0, "left_out": 8.0, "error_A": 0.417, "loop_error_A": 1.5},
 			file:    "chains.csv", lines: "H,128,120,0.417,only the variable domain was built\nL,120,120,0.417,\n",
@@ -383,7 +382,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		},
 		"rfd-no-residue": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A1-40/0 50"}`, fails: "The contigs name residue A1, which the structure does not have."},
 		"rfd-no-weights": {typ: "rfdiffusion", settings: `{"structure":"` + target + `","contigs":"A30-60/0 50","weights":"beta_binders"}`, fails: "The weights Complex_beta_ckpt.pt are not installed"},
-		"bind-all": { // the second has the higher pLDDT, the first the better ipTM
+		"bind-all": { // the second design has the higher pLDDT, the first the better ipTM
 			typ: "bindcraft", settings: `{"target":"` + target + `","designs":2,"hotspots":"A35-37,53","protocol":"peptide","filters":"peptide","redesign_interface":true}`,
 			metrics: map[string]any{"designs": 2.0, "iptm": 0.8, "plddt": 81.0, "dG": -41.5, "ended": "all requested designs were accepted"},
 			file:    "designs.csv", lines: "1,binder_l80_s1_mpnn1,80,0.80,0.81,0.2,-41.5,,,,,MKV,Accepted/binder_l80_s1_mpnn1_model1.pdb\n2,binder_l80_s1_mpnn2,80,0.75,0.82,",
@@ -413,7 +412,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 		typ := map[string]string{"structure": "rfdiffusion", "candidates": "proteinmpnn"}[setting]
 		u.do("POST", "/submit-job", `{"jobName":"refused","type":"`+typ+`","settings":`+settings+`}`).want(422).detail("body.settings." + setting)
 	}
-	// Without a GPU, no program starts.
+	// Without a GPU, no program is started.
 	without := map[string]wanted{}
 	for site, like := range map[string]string{"esmfold": "esm-names", "proteinmpnn": "mpnn-redesign", "rfdiffusion_env": "rfd-length"} {
 		must.Write(t, filepath.Join(filepath.Dir(config), site, "modules", "gpu-error"), "Found no NVIDIA driver on your system.")
@@ -433,7 +432,7 @@ func TestDesignTypesDoWhatTheyAreAsked(t *testing.T) {
 }
 
 // TestGNINARanksLigandsByItsNetworks needs RDKit and Open Babel, which prepare the
-// ligands that the stand-in docks.
+// ligands for the stand-in.
 func TestGNINARanksLigandsByItsNetworks(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "obabel")
@@ -465,7 +464,7 @@ func TestGNINARanksLigandsByItsNetworks(t *testing.T) {
 	must.Equal(t, "version", u.job("table").ProgramVersion, "1.3.2")
 }
 
-// comparer replaces the type openstructure, whose program is large.
+// comparer replaces openstructure, whose real program is large.
 const comparer = `format = 1
 type = "openstructure"
 version = "stand-in"
@@ -488,7 +487,7 @@ type = "boolean"
 rmsd_A = { title = "RMSD", unit = "Å", better = "lower" }
 `
 
-// TestPipelinesOfTheExamples submits the job lists of app/client/examples.
+// TestPipelinesOfTheExamples submits the job lists in app/client/examples.
 func TestPipelinesOfTheExamples(t *testing.T) {
 	t.Parallel()
 	s, _ := withStandIns(t, serverOptions{algorithms: map[string]string{"openstructure.toml": comparer}})

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// halfPut sends the first half of a file of 8 bytes and returns its connection.
+// halfPut sends the first half of an 8-byte file and returns the connection.
 func (u user) halfPut() net.Conn {
 	u.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(u.base, "http://"))
@@ -56,7 +56,7 @@ func notified(t *testing.T, address string) <-chan string {
 	must.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	messages := make(chan string, 10_000)
-	go func() { // ends with the socket
+	go func() { // ends when the socket is closed
 		defer close(messages)
 		for buffer := make([]byte, 4096); ; {
 			n, err := conn.Read(buffer)
@@ -114,7 +114,7 @@ func TestSystemdAcceptsTheUnitFile(t *testing.T) {
 	must.OK(t, os.MkdirAll(s.data(), 0o700))
 	for _, kind := range []struct {
 		flags   []string
-		exposed string // maximum exposure, in tenths
+		exposed string // maximum exposure level, in tenths
 	}{{nil, "35"}, {[]string{"--podman"}, "65"}} {
 		unit := s.ok(append([]string{"systemd-unit", "--data", s.data()}, kind.flags...)...)
 		file := filepath.Join(t.TempDir(), "molrun.service")

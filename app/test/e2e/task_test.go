@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTaskStartsBeforeServicePackagesAreInitialized keeps tasks cheap: initializing these
-// packages takes longer than starting a task.
+// TestTaskStartsBeforeServicePackagesAreInitialized ensures that tasks start quickly,
+// because initializing these packages takes longer than starting a task.
 func TestTaskStartsBeforeServicePackagesAreInitialized(t *testing.T) {
 	c := exec.Command(molrun, "task")
 	c.Env = append(os.Environ(), "GODEBUG=inittrace=1")

@@ -20,7 +20,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// secure makes the server's client use TLS and trust the certificate in this file.
+// secure makes the server's client use TLS and trust the certificate in file.
 func (s *instance) secure(file string) *tls.Config {
 	s.t.Helper()
 	text, err := os.ReadFile(file)
@@ -37,7 +37,7 @@ func (s *instance) secure(file string) *tls.Config {
 	return config
 }
 
-// logged returns a field of the first log line with this message.
+// logged returns a member of the first log entry with this message.
 func (s *instance) logged(message, member string) string {
 	for line := range strings.Lines(s.log.String()) {
 		var fields map[string]any
@@ -48,7 +48,7 @@ func (s *instance) logged(message, member string) string {
 	return ""
 }
 
-// fingerprintOf returns the fingerprint of the first certificate in a file.
+// fingerprintOf returns the fingerprint of the first certificate in file.
 func fingerprintOf(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -147,7 +147,7 @@ func TestCertificateIsReloadedWithoutDroppingConnections(t *testing.T) {
 	s.eventually("the certificate is reloaded", func() bool {
 		return s.logged("reloaded the certificate", "fingerprint") == fingerprintOf(t, cert)
 	})
-	anonymous.do("GET", "/healthz", nil).want(200) // on the old connection: the old client trusts only the old certificate
+	anonymous.do("GET", "/healthz", nil).want(200) // on the old connection, because the old client trusts only the old certificate
 	if first == fingerprintOf(t, cert) {
 		t.Fatal("the certificate did not change")
 	}

@@ -16,7 +16,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// triedFile is an algorithm file with an example that runs the given script.
+// triedFile is a template of an algorithm file with an example. The program runs a
+// script.
 const triedFile = `format = 1
 type = "%s"
 version = "1"
@@ -64,7 +65,7 @@ files = ["energy.txt"]
 metrics = { energy = [-2, -1] }
 `
 
-// tried writes an algorithm file.
+// tried writes an algorithm file and returns its path.
 func tried(t *testing.T, dir, typ, outputs, script string) string {
 	t.Helper()
 	file := filepath.Join(dir, typ+".toml")
@@ -128,7 +129,7 @@ func TestExamplesAreRunAndChecked(t *testing.T) {
 	}
 }
 
-// An interrupted test run cancels its job and leaves nothing.
+// An interrupted test run cancels its job and leaves no files.
 func TestInterruptedTestOfAnExampleLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir, temp := t.TempDir(), t.TempDir()

@@ -21,15 +21,16 @@ import (
 	"molrun/app/test/must"
 )
 
-// How many of the tests of all algorithms with bad inputs and hostile texts run. `make
-// algorithms` runs all.
+// Sampling flags for the tests of all algorithms with bad inputs and hostile texts. `make
+// algorithms` runs every case.
 var (
 	trialRuns = flag.Int("trials", 16, "number of jobs that a test of bad inputs or hostile texts runs; 0 means all")
 	trialSeed = flag.Uint64("trialseed", 1, "seed for choosing these jobs")
 	trialType = flag.String("trialtypes", "", "comma-separated types to test; empty means all")
 )
 
-// trialSeconds is the maximum run time of such a job: one that takes longer hangs.
+// trialSeconds is the maximum runtime of such a job. A job that takes longer counts as
+// hanging.
 const trialSeconds = 600
 
 // everyType returns the algorithms that come with molrun.
@@ -50,9 +51,9 @@ type trials struct {
 	t      *testing.T
 	u      user
 	tester trial.Tester
-	types  []*algorithm.File // those that are ready
+	types  []*algorithm.File // types that are ready on this machine
 	random *rand.Rand
-	files  map[string]string // references of uploads by file name
+	files  map[string]string // references to uploads, by file name
 }
 
 func newTrials(t *testing.T, sandbox string) *trials {
@@ -91,7 +92,7 @@ func (b *trials) example(a *algorithm.File) map[string]any {
 	return settings
 }
 
-// file uploads a file, once, and returns its reference.
+// file uploads a file unless it has already been uploaded, and returns its reference.
 func (b *trials) file(name string, text func() []byte) string {
 	b.t.Helper()
 	if b.files[name] == "" {
@@ -108,16 +109,17 @@ type trialCase struct {
 	algorithm *algorithm.File
 	name      string // what was changed
 	settings  map[string]any
-	seconds   int64 // run time at which it is allowed to end; 0 means trialSeconds, beyond which it hangs
+	seconds   int64 // runtime limit, which the job may reach; 0 means trialSeconds, where reaching it counts as hanging
 	wanted    *badRow
-	harmless  bool   // a form that can produce a result: that of the example
-	job       string // "" means that it was not submitted
-	refusal   string // the response to a validation
+	harmless  bool   // the job can produce a result, the same as the example's
+	job       string // name of the job; "" if not submitted
+	refusal   string // the response if validation failed
 }
 
 func (c *trialCase) String() string { return c.algorithm.Type + ": " + c.name }
 
-// changed returns settings with one value replaced, in a list its first item.
+// changed returns settings with one value replaced. In a list, it replaces the first
+// item.
 func changed(p *algorithm.Parameter, settings map[string]any, value any) map[string]any {
 	out := maps.Clone(settings)
 	if list, ok := out[p.Name].([]any); ok || isList(p) {
@@ -134,8 +136,8 @@ func isList(p *algorithm.Parameter) bool {
 	return json.Unmarshal(p.Schema, &schema) == nil && schema.Type == "array"
 }
 
-// refused validates a submission and reports whether it is rejected, with a place and a
-// sentence for each error.
+// refused validates a submission and reports whether it is rejected. Each error must have
+// a location and a message.
 func (b *trials) refused(c *trialCase) bool {
 	b.t.Helper()
 	body, err := json.Marshal(map[string]any{"jobName": "x", "type": c.algorithm.Type, "version": c.algorithm.Version, "settings": c.settings})
@@ -166,10 +168,11 @@ func (b *trials) refused(c *trialCase) bool {
 	return true
 }
 
-// perType is the maximum number of jobs of one type in a sample, as some take long.
+// perType is the maximum number of jobs of one type in a sample, because some take long.
 const perType = 2
 
-// sample returns some of the cases, of as many types as possible, or all.
+// sample returns a random sample of the cases, with few of each type, or all cases if
+// trialRuns is 0.
 func (b *trials) sample(all []*trialCase) []*trialCase {
 	if *trialRuns == 0 {
 		return all
@@ -180,7 +183,7 @@ func (b *trials) sample(all []*trialCase) []*trialCase {
 	return some[:min(len(some), *trialRuns)]
 }
 
-// run submits cases and calls check for each one that has ended.
+// run submits cases and calls check for each finished job.
 func (b *trials) run(all []*trialCase, check func(*trialCase, record)) {
 	b.t.Helper()
 	for i, c := range all {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// opensFile is an algorithm that opens a file named by its settings, such as a
-// configuration of a service, which is not visible to programs.
+// opensFile is an algorithm that opens a file named in its settings. Users can name files
+// that programs cannot see, such as a service's configuration.
 const opensFile = `format = 1
 type = "opens"
 version = "1"
@@ -24,8 +24,7 @@ read = ["/var/lib"]
 settings = { path = "/etc/pam.d/other" }
 `
 
-// TestMissingFileMayBeUnseen: users get the same message for a hidden file as for a
-// missing one.
+// The message for a hidden file is the same as for a missing one.
 func TestMissingFileMayBeUnseen(t *testing.T) {
 	t.Parallel()
 	s := plain(t)

@@ -29,7 +29,7 @@ func (u user) grant(filename string) (g grant) {
 	return g
 }
 
-// peak returns the peak memory of the server.
+// peak returns the server's peak memory.
 func (s *instance) peak() int64 {
 	s.t.Helper()
 	status := must.Read(s.t, fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
@@ -42,7 +42,7 @@ func (s *instance) peak() int64 {
 func TestUploadsAndDownloadsOfAnySizeUseConstantMemory(t *testing.T) {
 	t.Parallel()
 	const size = 160 << 20
-	s := startServer(t, serverOptions{config: "[limits]\nbody = \"1KiB\"\n"}) // applies to JSON; files are unlimited
+	s := startServer(t, serverOptions{config: "[limits]\nbody = \"1KiB\"\n"}) // limits JSON bodies, but not files
 	u := s.user("lab", "ann@lab.example")
 	before := s.peak()
 	for _, chunked := range []bool{true, false} {
@@ -71,7 +71,7 @@ func TestUploadsAndDownloadsOfAnySizeUseConstantMemory(t *testing.T) {
 	}
 }
 
-// zeros is an endless file.
+// zeros is an endless reader of zero bytes.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
@@ -81,7 +81,7 @@ func TestLinkLifetimes(t *testing.T) {
 	u := plain(t).user("lab", "ann@lab.example")
 	u.submit("j", "shell", script("echo a > out/a"))
 	u.finished("j")
-	start := time.Now() // no link is older
+	start := time.Now() // all links are created later
 	g := u.grant("a.txt")
 	whole, part := u.linkTo(`{"jobName":"j"}`), u.linkTo(`{"jobName":"j","fileName":"a"}`)
 	for _, tt := range []struct {

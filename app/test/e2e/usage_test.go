@@ -9,9 +9,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// TestUsageCountsEachAttemptOnce kills the service while a process runs, which ends
-// before the restart, and compares the usage reported over HTTP, by the command and
-// offline. Package usage tests the counting itself.
+// TestUsageCountsEachAttemptOnce kills the service while a process runs. The process ends
+// before the service restarts. The usage reported over HTTP, by the command and offline
+// must be the same. Package usage tests the counting itself.
 func TestUsageCountsEachAttemptOnce(t *testing.T) {
 	t.Parallel()
 	s := shellServer(t, noSandbox)

@@ -9,7 +9,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// curiousFile has a validator that reports what it was able to do, as one letter each.
+// curiousFile has a validator that reports each thing it was able to do as one letter.
 const curiousFile = `
 format = 1
 type = "curious"

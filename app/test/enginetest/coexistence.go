@@ -9,8 +9,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// Coexistence is a row of reference_coexistence.csv: the concentrations of the two phases
-// of a condensate of 100 chains, as published for the model.
+// Coexistence is a row of reference_coexistence.csv: the published concentrations of the
+// two phases of a condensate of 100 chains in this model.
 type Coexistence struct {
 	Name, Sequence      string
 	Temperature         float64 // K

@@ -9,16 +9,16 @@ import (
 	"molrun/app/test/must"
 )
 
-// DCD is the content of a DCD file, read independently of the writer.
+// DCD is the content of a DCD file, as parsed by code independent of the writer.
 type DCD struct {
 	Words  [20]uint32
 	Titles []string
 	Beads  int
 	Frames [][3][]float32
-	Cells  [][6]float64 // edges in Å and cosines, if present in the file
+	Cells  [][6]float64 // edges in Å and cosines of angles; empty if the file has none
 }
 
-// ReadDCD reads the records of a file and checks their lengths.
+// ReadDCD parses a DCD file and checks the lengths of its records.
 func ReadDCD(t *testing.T, path string) DCD {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -1,5 +1,5 @@
-// Package enginetest is shared by the tests of the engine and of its physics: how much
-// they compute, and the published proteins they compare with.
+// Package enginetest contains what the tests of the engine and of its physics share: the
+// lengths of runs, independent formulas, and published reference values.
 package enginetest
 
 import (
@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// Physics reports whether the physics tests run at full length, for half an hour instead
-// of seconds. CGIDP_PHYSICS enables that, as .ci/physics does.
+// Physics reports whether the physics tests run at full length, which takes half an hour
+// instead of seconds. The variable CGIDP_PHYSICS enables that, as in .ci/physics.
 func Physics() bool { return os.Getenv("CGIDP_PHYSICS") != "" }
 
-// Length returns how much a test computes: with the race detector, usually, or at full
-// length.
+// Length returns race under the race detector, long for physics tests at full length, and
+// otherwise usual.
 func Length(race, usual, long int) int {
 	switch {
 	case RaceDetector:
@@ -24,7 +24,8 @@ func Length(race, usual, long int) int {
 	return usual
 }
 
-// UnlessPhysics returns the wider tolerance for the short version of a test.
+// UnlessPhysics returns tolerance for physics tests at full length, and otherwise the
+// larger tolerance wide.
 func UnlessPhysics(wide, tolerance float64) float64 {
 	if Physics() && !RaceDetector {
 		return tolerance
@@ -32,7 +33,7 @@ func UnlessPhysics(wide, tolerance float64) float64 {
 	return wide
 }
 
-// Near fails the test unless got equals want within a tolerance.
+// Near fails the test unless got is within a tolerance of want.
 func Near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {

@@ -2,10 +2,10 @@ package enginetest
 
 import "math"
 
-// Pair computes the interaction of two beads from the formulas of the model.
+// Pair computes the interaction of two beads directly from the formulas of the model.
 type Pair struct {
-	Sigma, Lambda   float64 // nm; 1
-	Strength, Kappa float64 // kJ/mol nm of two charges; 1/Debye length, 1/nm
+	Sigma, Lambda   float64 // nm; dimensionless
+	Strength, Kappa float64 // kJ/mol·nm for both charges; inverse Debye length in 1/nm
 }
 
 const epsilon = 0.8368 // kJ/mol

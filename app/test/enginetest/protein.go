@@ -22,7 +22,7 @@ type Protein struct {
 //go:embed reference_rg.csv
 var reference string
 
-// ReferenceProtein returns the protein with a name.
+// ReferenceProtein returns the protein with the given name.
 func ReferenceProtein(t testing.TB, name string) Protein {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(reference)).ReadAll()
@@ -43,7 +43,7 @@ func ReferenceProtein(t testing.TB, name string) Protein {
 	return Protein{}
 }
 
-// Parse parses a number of a table; an empty field is 0.
+// Parse parses a number from a table. An empty field is 0.
 func Parse(t testing.TB, text string) float64 {
 	t.Helper()
 	if text == "" {

@@ -2,6 +2,6 @@
 
 package enginetest
 
-// RaceDetector reports whether the race detector is on: it makes steps about ten
-// times slower, so long runs are cut short.
+// RaceDetector reports whether the race detector is on. It slows down simulation steps
+// about tenfold, so long runs are shortened.
 const RaceDetector = true

@@ -38,8 +38,8 @@ func Read(t testing.TB, path ...string) []byte {
 
 var timing = regexp.MustCompile(`(?s)"(steps_per_second|ns_per_day|wall_s|cores)": [0-9.e+]+|"performance": \{[^}]*\}`)
 
-// Files returns all results below a directory, without numbers that depend on time and
-// cores.
+// Files returns the content of all result files below a directory, without values that
+// depend on timing or on the number of cores.
 func Files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

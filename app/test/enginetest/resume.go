@@ -18,13 +18,13 @@ import (
 	"molrun/app/test/must"
 )
 
-// Engine is an engine whose runs can be interrupted and resumed. Its methods are the
-// tests that every such engine passes.
+// Engine is an engine whose runs can be interrupted and resumed. Its methods are tests
+// that every such engine must pass.
 type Engine struct {
-	// Run runs a simulation with settings and saves a checkpoint at each interval.
+	// Run runs a simulation and saves checkpoints at the given interval.
 	Run func(ctx context.Context, settings, dir string, log io.Writer, saveEvery time.Duration) error
-	// Stop resumes or starts the simulation, computes the given number of bursts of
-	// steps, and only then saves.
+	// Stop starts or resumes the simulation, computes the given number of bursts of
+	// steps, and saves a checkpoint only at the end.
 	Stop func(t testing.TB, settings, dir string, bursts int)
 	// Folder is the directory of the first checkpoint, relative to the run's directory.
 	Folder string
@@ -42,14 +42,14 @@ const (
 	rarely           = 24 * time.Hour
 )
 
-// Main runs the test binary as a simulation, to be killed from outside, if it was started
-// by [Engine.Process].
+// Main runs a simulation instead of the tests if the test binary was started by
+// [Engine.Process]. The caller can then kill that process.
 func (e Engine) Main(m *testing.M) {
 	dir := os.Getenv(dirVariable)
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	saveEvery := time.Duration(Length(200, 20, 20)) * time.Millisecond // saving takes longer with the race detector
+	saveEvery := time.Duration(Length(200, 20, 20)) * time.Millisecond // saving takes longer under the race detector
 	if err := e.Run(context.Background(), os.Getenv(settingsVariable), dir, os.Stdout, saveEvery); err != nil {
 		panic(err)
 	}
@@ -62,16 +62,15 @@ func (e Engine) Process(ctx context.Context, settings, dir string) *exec.Cmd {
 	return c
 }
 
-// Simulate runs a simulation with settings and returns the directory of results and the
-// log.
+// Simulate runs a simulation in a new directory, and returns the directory and the log.
 func (e Engine) Simulate(t testing.TB, settings string) (dir, log string) {
 	t.Helper()
 	dir = t.TempDir()
 	return dir, e.Finish(t, settings, dir)
 }
 
-// Finish runs a simulation to the end, from a checkpoint if there is one, and returns the
-// log.
+// Finish runs a simulation to the end, from its checkpoint if there is one, and returns
+// the log.
 func (e Engine) Finish(t testing.TB, settings, dir string) (log string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -81,8 +80,8 @@ func (e Engine) Finish(t testing.TB, settings, dir string) (log string) {
 	return b.String()
 }
 
-// StopAfter is a context that is canceled after a number of calls of Err, one for each
-// burst of steps.
+// StopAfter is a context that is canceled after the given number of calls of Err. Engines
+// call Err once for each burst of steps.
 type StopAfter struct {
 	context.Context
 	Bursts int
@@ -96,19 +95,20 @@ func (s *StopAfter) Err() error {
 	return s.Context.Err()
 }
 
-// ResumesAfterKills kills a run at random times, with one or two cores. The run ends with
-// the same files as one that is not killed.
+// ResumesAfterKills kills a run at random times, using one or two cores in turn. The run
+// must produce the same files as one that was never killed.
 func (e Engine) ResumesAfterKills(t *testing.T, settings func(cores int) string, kills int) {
 	t.Helper()
 	began := time.Now()
 	whole, _ := e.Simulate(t, settings(1))
-	longest := max(100*time.Millisecond, time.Since(began)/5) // allows several kills of a run, at all its stages
+	longest := max(100*time.Millisecond, time.Since(began)/5) // short enough to kill a run several times, at all stages
 	dir := t.TempDir()
 	killed, resumed := 0, 0
 	for ended := false; !ended; {
-		// A kill can come after the checkpoint is deleted, just before the end.
+		// The last kill might come after the checkpoint has been deleted, just before the
+		// end.
 		kill := killed < kills || resumed == 0 && killed < kills+10
-		var delay time.Duration // no delay at first, so that a run that became faster has not ended
+		var delay time.Duration // zero at first, so that even a fast run has not yet ended
 		if killed > 0 {
 			delay = rand.N(longest)
 		}
@@ -159,8 +159,8 @@ func (e Engine) untilKilled(t *testing.T, settings, dir string, kill bool, delay
 	}
 }
 
-// ResumesAfterStops repeatedly stops runs after some bursts of steps. They end with the
-// same files as a run that is not stopped.
+// ResumesAfterStops repeatedly stops runs after the given numbers of bursts of steps.
+// Each run must produce the same files as one that was never stopped.
 func (e Engine) ResumesAfterStops(t *testing.T, settings func(cores int) string, cases ...[]int) {
 	t.Helper()
 	whole, _ := e.Simulate(t, settings(1))
@@ -178,11 +178,11 @@ func (e Engine) ResumesAfterStops(t *testing.T, settings func(cores int) string,
 	}
 }
 
-// Damage is done to the directory of a run that was stopped twice.
+// Damage is a way to damage the directory of a run that was stopped twice.
 type Damage struct {
 	Name string
 	Do   func(t *testing.T, folder string)
-	Log  string // part of the next run's log
+	Log  string // must appear in the next run's log
 }
 
 // Undamaged changes nothing.
@@ -198,13 +198,13 @@ func Spoil(change func([]byte) []byte, names ...string) func(t *testing.T, folde
 	}
 }
 
-// Flip flips a bit in the middle.
+// Flip flips a bit in the middle of the content.
 func Flip(content []byte) []byte {
 	content[len(content)/2] ^= 1
 	return content
 }
 
-// CutTo returns a function that keeps the first n bytes.
+// CutTo returns a function that truncates the content to n bytes.
 func CutTo(n int) func([]byte) []byte { return func(content []byte) []byte { return content[:n] } }
 
 // Removed returns a function that removes a file.
@@ -213,8 +213,9 @@ func Removed(name string) func(t *testing.T, folder string) {
 }
 
 // ResumesAfterDamage resumes a run that was stopped twice, each time after some bursts of
-// steps. After any of the damage, it ends with the same files as a run that was not
-// stopped. settings has a verb for the seed; checkpoints of other settings are not used.
+// steps. Whatever the damage, the run must produce the same files as one that was never
+// stopped. settings must contain a verb for the seed, because checkpoints of other
+// settings must not be used.
 func (e Engine) ResumesAfterDamage(t *testing.T, settings string, bursts int, tests []Damage) {
 	t.Helper()
 	first, second := fmt.Sprintf(settings, 1), fmt.Sprintf(settings, 2)

@@ -16,10 +16,10 @@ import (
 )
 
 // diaryFile is an algorithm whose jobs append to a diary outside their directories when
-// they begin and when they end. Each job has a page, one file, and locks it while it
-// runs, so that overlapping attempts are detected. A job of several steps continues where
-// the previous attempt stopped, if its output exists, and keeps running if its directory
-// is removed.
+// they begin and when they end. Each job has its own page, which is a file that it locks
+// while it runs, so that overlapping attempts are detected. A job with several steps
+// continues where the previous attempt stopped, if that attempt's output exists, and
+// keeps running if its directory is removed.
 const diaryFile = `
 format = 1
 type = %[2]q
@@ -100,12 +100,12 @@ name = "note"
 type = "string"
 `
 
-// diaryKind is one of the algorithms with this program.
+// diaryKind is a variant of diaryFile.
 type diaryKind struct {
 	typ       string
 	retries   int
 	resumable bool
-	short     bool // jobs of batches share processes from the first on, because the file declares them short
+	short     bool // the file declares jobs short, so that jobs of batches share processes from the first one on
 }
 
 var (
@@ -115,7 +115,7 @@ var (
 	briefDiary     = diaryKind{typ: "brief", retries: 8, resumable: true, short: true}
 )
 
-// file returns the algorithm file; the diary is in a directory.
+// file returns the algorithm file, with the directory of the diary.
 func (k diaryKind) file(diary string) []byte {
 	text := fmt.Appendf(nil, diaryFile, diary, k.typ, k.retries, k.resumable)
 	if k.short {
@@ -133,7 +133,7 @@ func (s *server) addAlgorithm(k diaryKind) {
 // jobPrograms are the programs that diaryFile runs.
 var jobPrograms = []string{"sh", "sleep", "head", "flock", "date"}
 
-// linkPrograms creates the only directory in the service's PATH. It lacks bwrap
+// linkPrograms creates the only directory on the service's PATH. It contains no bwrap,
 // because sandboxed jobs could not write the diary.
 func linkPrograms(t *testing.T, dir string) {
 	t.Helper()
@@ -143,8 +143,8 @@ func linkPrograms(t *testing.T, dir string) {
 	}
 }
 
-// withNote adds a note of the given length to the settings, so that the
-// database grows.
+// withNote adds a note of the given length to the settings, so that the database grows
+// quickly.
 func withNote(s client.Submission, letters int) client.Submission {
 	if letters == 0 {
 		return s
@@ -152,7 +152,7 @@ func withNote(s client.Submission, letters int) client.Submission {
 	return withSetting(s, "note", strings.Repeat("n", letters))
 }
 
-// withGate makes the job wait after it begins until the file exists.
+// withGate makes the job wait after it has begun until the file exists.
 func withGate(s client.Submission, path string) client.Submission {
 	return withSetting(s, "gate", path)
 }
@@ -162,17 +162,17 @@ func withSetting(s client.Submission, name, value string) client.Submission {
 	return s
 }
 
-// diaryJob is a job that runs for the given time and writes that many bytes in
-// addition to its result.
+// diaryJob returns a job that runs for the given time and writes the given number of
+// bytes in addition to its result.
 func diaryJob(name string, seconds float64, bytes int64) client.Submission {
 	settings := fmt.Sprintf(`{"page":%q,"seconds":%.3f,"bytes":%d}`, name, seconds, bytes)
 	return client.Submission{Name: name, Type: "diary", Settings: json.RawMessage(settings)}
 }
 
-// diaryResult is the result of a completed job.
+// diaryResult returns the result of a completed job.
 func diaryResult(name string) string { return "result of " + name + "\n" }
 
-// briefJob is a job that ends immediately.
+// briefJob returns a job that ends immediately.
 func briefJob(name string) client.Submission {
 	s := resumableJob(name, 0, 0)
 	s.Type = "brief"
@@ -182,13 +182,14 @@ func briefJob(name string) client.Submission {
 // stepTakes is the duration of a step of a job.
 const stepTakes = 200 * time.Millisecond
 
-// resumableJob is a job with the given number of steps that exits with a code.
+// resumableJob returns a job that has the given number of steps and exits with the given
+// code.
 func resumableJob(name string, steps, code int) client.Submission {
 	settings := fmt.Sprintf(`{"page":%q,"steps":%d,"code":%d}`, name, steps, code)
 	return client.Submission{Name: name, Type: "resumable", Settings: json.RawMessage(settings)}
 }
 
-// randomResumable is a job of random length; one of eight fails.
+// randomResumable returns a job with a random number of steps. One in eight fails.
 func randomResumable(r *rand.Rand, name string) client.Submission {
 	steps := []int{0, 1, 5, 20, 60}[r.IntN(5)]
 	if r.IntN(8) == 0 {
@@ -200,18 +201,18 @@ func randomResumable(r *rand.Rand, name string) client.Submission {
 // execution is the diary's record of one attempt.
 type execution struct {
 	attempt    int
-	begin, end time.Time // end is zero if it was killed
-	code       int       // its exit code
+	begin, end time.Time // end is zero if the attempt was killed
+	code       int       // exit code
 }
 
 // page is a job's page of the diary.
 type page struct {
 	executions []execution
-	overlaps   []int  // attempts that found another one running
-	wrong      string // why the page cannot be read
+	overlaps   []int  // attempts that began while another was running
+	wrong      string // the reason that the page is invalid, or ""
 }
 
-// readPage reads a job's page of the diary. The page is empty if no attempt began.
+// readPage parses a job's page of the diary. The page is empty if no attempt has begun.
 func readPage(file string) (p page) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -247,7 +248,7 @@ func (p *page) parse(line string) {
 	}
 }
 
-// moment converts a time in seconds, as written by the scripts.
+// moment converts a time in seconds, as the scripts write it.
 func moment(seconds float64) time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
 
 // readDiary reads the page of a job.

@@ -18,8 +18,8 @@ import (
 	"molrun/app/test/whole"
 )
 
-// Eight clients use the alignment server while the service is killed repeatedly: each
-// gets the alignments of its query, and equal queries share one job.
+// Eight clients use the alignment server while the service is killed repeatedly. Each
+// must get the alignments for its query, and equal queries must share one job.
 func TestAlignmentsSurviveKills(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "catalogue = \"none\"\n"+manyCPUs+"[msa]\nnetworks = \"127.0.0.1\"\norganization = \"lab\"\n")
@@ -65,8 +65,8 @@ func TestAlignmentsSurviveKills(t *testing.T) {
 	s.check()
 }
 
-// askAlignment sends the query with this number, which two clients send, and checks the
-// response.
+// askAlignment sends the query with the given number and checks the response. Two clients
+// send each query.
 func askAlignment(ctx context.Context, c whole.MSAClient, number int, pairs bool) error {
 	chains := [2]string{"MK" + strings.NewReplacer("0", "A", "1", "C", "2", "D", "3", "E", "4", "F", "5", "G", "6", "H", "7", "I", "8", "K", "9", "L").Replace(fmt.Sprint(number)), "WWRKQY"}
 	fasta, path, mode := ">101\n"+chains[0]+"\n>102\n"+chains[1]+"\n", "ticket/msa", "env"

@@ -31,8 +31,8 @@ func (s *server) as(organization string) *client.Client {
 }
 
 // TestAnnouncedLengthsTakeNoSpaceFromOthers has three concurrent uploads announce more
-// than their user is allowed to store, and nearly the whole disk, while another
-// organization uploads.
+// than their user is allowed to store, which is nearly the whole disk. Another
+// organization must still be able to upload.
 func TestAnnouncedLengthsTakeNoSpaceFromOthers(t *testing.T) {
 	t.Parallel()
 	folder := mountDisk(t, 256<<20)
@@ -88,8 +88,8 @@ func announce(ctx context.Context, c *client.Client, name, length string) (statu
 	return a.StatusCode, errors.Join(a.Body.Close(), c.DeleteFile(ctx, u.FileID))
 }
 
-// TestOthersSubmitWhileABatchIsCancelled counts how many jobs others submit between the
-// request to cancel a batch and the end of its last job.
+// TestOthersSubmitWhileABatchIsCancelled counts how many jobs other users can submit
+// between the request to cancel a batch and the end of its last job.
 func TestOthersSubmitWhileABatchIsCancelled(t *testing.T) {
 	t.Parallel()
 	rows := min(2000**attacks, 10_000)

@@ -14,18 +14,18 @@ import (
 	"molrun/app/test/must"
 )
 
-// changing lists the calls that change a directory of backups.
+// changing lists the system calls that change a directory of backups.
 var changing = []string{
 	"write", "pwrite64", "ftruncate", "fsync", "fdatasync", "openat", "mkdirat", "mkdir",
 	"unlinkat", "unlink", "rmdir", "renameat", "renameat2", "rename", "linkat", "link", "copy_file_range", "sendfile",
 }
 
-// growing lists those that fail on a full disk.
+// growing lists the system calls that fail on a full disk.
 var growing = []string{"write", "pwrite64", "mkdirat", "mkdir", "linkat", "link", "copy_file_range", "sendfile"}
 
-// A backup that also removes older ones is killed at each of its steps in turn, and so is
-// a test restoration; or the disk is full from that step on. A restorable backup always
-// exists, and the next backup leaves no partial files.
+// A backup that also removes older ones is killed at each of its system calls in turn, or
+// finds the disk full from that call on. So is a test restore. A restorable backup must
+// exist at all times, and the next backup must leave no partial files.
 func TestBackupsSurviveFaultsAtEachStep(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -69,7 +69,7 @@ func TestBackupsSurviveFaultsAtEachStep(t *testing.T) {
 // backups are the backups of a stopped service.
 type backups struct {
 	*server
-	dir, before string // before is a copy with which each run begins
+	dir, before string // each run begins with a copy of before
 }
 
 func (b backups) mustRun(args ...string) {
@@ -95,11 +95,11 @@ func (b backups) reset() {
 	must.OK(b.t, errors.Join(os.RemoveAll(b.dir), os.CopyFS(b.dir, os.DirFS(b.before))))
 }
 
-// steps counts the calls of a command.
+// steps returns the number of system calls that a command makes.
 func (b backups) steps(in injection, args []string) int {
 	b.t.Helper()
 	b.reset()
-	_ = os.Remove(in.Trace) // it might not exist
+	_ = os.Remove(in.Trace) // the file might not exist
 	in.Watch = true
 	watched := *b.server
 	watched.prefix = in.prefix(b.t)
@@ -109,13 +109,13 @@ func (b backups) steps(in injection, args []string) int {
 	return in.failures()
 }
 
-// fails runs a command in which a call fails, checks the state afterwards, and runs the
-// command again.
+// fails runs a command in which a system call fails, checks the backups afterwards, and
+// runs the command again.
 func (b backups) fails(in injection, args []string) {
 	b.t.Helper()
 	b.reset()
 	old := b.whole()
-	_ = os.Remove(in.Trace) // it might not exist
+	_ = os.Remove(in.Trace) // the file might not exist
 	faulty := *b.server
 	faulty.prefix = in.prefix(b.t)
 	out, err := faulty.command(b.t.Context(), args...).CombinedOutput()

@@ -18,16 +18,16 @@ import (
 	"molrun/app/test/must"
 )
 
-// failing is a kind of system call that the tests make fail.
+// failing is a kind of system call that the test makes fail.
 type failing struct {
 	name  string
 	calls []string
-	files string // regular expression for the files' paths below the data directory
-	note  int    // load.note, since the database grows by 16 MiB at a time
+	files string // regular expression for paths relative to the data directory
+	note  int    // value of load.note; large, because the database grows by 16 MiB at a time
 }
 
-// failingCalls are all calls by which the service and its tasks write to disk. Files
-// written by jobs themselves are excluded.
+// failingCalls has all kinds of calls with which the service and its tasks write to disk,
+// except writes by the jobs' own programs.
 var failingCalls = []failing{
 	{name: "database write", calls: []string{"pwrite64"}, files: `^jobs\.db$`},
 	{name: "database sync", calls: []string{"fdatasync"}, files: `^jobs\.db$`},
@@ -51,29 +51,29 @@ var failingCalls = []failing{
 	{name: "any unlink", calls: []string{"unlink", "unlinkat", "rmdir"}, files: ``},
 }
 
-// notWork matches everything except files that programs create in their work
-// directories.
+// notWork matches all files except those that programs create in their work directories.
 const notWork = `^([^j]|jobs\.|jobs/[^/]+/([^0-9]|[0-9]+/([^w]|$)|[0-9]+$))`
 
-// ways are the ways in which a call fails. LASTING is EIO for all further calls.
+// ways has the ways in which a call fails. LASTING means that all later calls also fail
+// with EIO.
 var ways = map[string]injection{
 	"EIO": {Error: syscall.EIO}, "ENOSPC": {Error: syscall.ENOSPC}, "KILL": {}, "LASTING": {Error: syscall.EIO, Lasts: true},
 }
 
-// How a run with a failing call ended, as printed in the table.
+// Outcomes of a run with a failing call, as printed in the table.
 const (
-	notReached   = "-" // the call was made fewer times
-	startRefused = "s" // the service refused to start, with an error
-	exitStorage  = "x" // the service exited with 74
-	answered     = "r" // requests were rejected, the service kept running
-	unnoticed    = "." // the service kept running, no request was rejected
+	notReached   = "-" // there were fewer calls
+	startRefused = "s" // the service refused to start and reported an error
+	exitStorage  = "x" // the service exited with code 74
+	answered     = "r" // the service rejected requests but kept running
+	unnoticed    = "." // the service kept running and rejected no request
 	killed       = "k" // the service was killed at the call
 	wrong        = "!"
 )
 
 const legend = "-: not reached  s: start refused  x: exit 74  r: requests refused, kept running  .: kept running  k: killed at the call"
 
-// table collects how the runs ended.
+// table collects the outcomes of all runs.
 type table struct {
 	mu   sync.Mutex
 	rows []string
@@ -87,8 +87,8 @@ func (b *table) add(f failing, fault, ends string, l *ledger) {
 	b.acks += l.acknowledged()
 }
 
-// Every call that stores something fails in turn: the first, the second and so on, once
-// or persistently, or the process is killed at the call.
+// Every call that stores something fails in turn: the first, the second and so on. It
+// fails once or persistently, or the process is killed at the call.
 func TestFailingCallsLoseNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -106,17 +106,17 @@ func TestFailingCallsLoseNothingAcknowledged(t *testing.T) {
 	t.Logf("%s\n%s\nacknowledged %d", legend, strings.Join(slices.Sorted(slices.Values(b.rows)), "\n"), b.acks)
 }
 
-// campaign makes the first call fail, then the second and so on, until a run
-// makes fewer calls.
+// campaign makes the first call fail, then the second and so on, until a run makes fewer
+// calls than that.
 func (f failing) campaign(t *testing.T, fault string, b *table) {
 	s := newServer(t, "", manyCPUs)
-	s.start() // for the key
+	s.start() // creates the key
 	s.stop()
 	random := rand.New(rand.NewPCG(*seed, uint64(len(f.name))))
 	l, v := newLedger(), &verdict{mayFail: true, mayRepeat: true}
 	ends, last := "", *positions
 	if f.note > 0 {
-		last = 1 // such large jobs add up
+		last = 1 // such large jobs take up much space
 	}
 	for n, others := 1, 0; ; n++ {
 		o := load{name: fmt.Sprintf("p%d-%d", n, others), clients: 3, jobs: 3, note: f.note, seed: random.Uint64()}
@@ -124,7 +124,7 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 			o.jobs = 2 // each change rewrites the whole job
 		}
 		end, what := f.run(s, fault, n, l, o)
-		other := end == notReached && n == 1 && others < 10 // a load might make no such call: use another one
+		other := end == notReached && n == 1 && others < 10 // a load might not make the call, so try another
 		if other {
 			others++
 			n--
@@ -154,8 +154,8 @@ func (f failing) campaign(t *testing.T, fault string, b *table) {
 	b.add(f, fault, ends, l)
 }
 
-// run runs the service once with a failing call and returns how it ended and
-// which call failed.
+// run runs the service once with a failing call. It returns the outcome and the call that
+// failed.
 func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, what string) {
 	s.t.Helper()
 	in := ways[fault]
@@ -166,10 +166,10 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	if err == nil {
 		acks := 30
 		if f.note > 0 {
-			acks = 15 // each is expensive
+			acks = 15 // each of these is expensive
 		}
 		s.loadUntil(l, o, acks, 0, func() {})
-		for again := 0; again < 4 && f.note > 0 && !in.made() && !s.ended(); again++ { // few responses were to large jobs
+		for again := 0; again < 4 && f.note > 0 && !in.made() && !s.ended(); again++ { // few responses were to requests with large jobs
 			o.name += "+"
 			s.loadUntil(l, o, acks, 0, func() {})
 		}
@@ -181,7 +181,7 @@ func (f failing) run(s *server, fault string, n int, l *ledger, o load) (end, wh
 	alive := !s.ended()
 	if alive {
 		signalErr := s.process.Process.Signal(syscall.SIGTERM)
-		if alive = !errors.Is(signalErr, os.ErrProcessDone); alive { // the call might just have ended it
+		if alive = !errors.Is(signalErr, os.ErrProcessDone); alive { // the process might have just exited
 			must.OK(s.t, signalErr)
 		}
 		s.await()
@@ -198,13 +198,13 @@ func idle(ctx context.Context, c *client.Client) bool {
 	time.Sleep(100 * time.Millisecond)
 	for _, status := range []string{"QUEUED", "RUNNING"} {
 		for range c.Jobs(ctx, client.JobFilter{WholeOrganization: true, Status: status, PageSize: 1}) {
-			return false // a job, or an error
+			return false // there is an unfinished job, or the request failed
 		}
 	}
 	return true
 }
 
-// judge classifies how a run ended; an outcome that is not allowed is wrong.
+// judge classifies the outcome of a run. It returns wrong if the outcome is not allowed.
 func (f failing) judge(fault string, status syscall.WaitStatus, reached, started, alive, refused bool) string {
 	switch {
 	case status.Signaled() && status.Signal() == syscall.SIGKILL && fault == "KILL":
@@ -216,7 +216,7 @@ func (f failing) judge(fault string, status syscall.WaitStatus, reached, started
 	case !alive:
 		return f.expect(status.ExitStatus() == 74 && f.mayEnd(fault), exitStorage)
 	case f.name == "database sync":
-		return wrong // after a failed sync, the file's content is unknown
+		return wrong // after a failed sync, the content of the file is unknown
 	case refused:
 		return answered
 	}
@@ -230,14 +230,13 @@ func (failing) expect(ok bool, end string) string {
 	return wrong
 }
 
-// mayEnd reports whether the service is allowed to exit. It is allowed to when it no
-// longer knows the content of its database, but not because of a full disk or another
-// file.
+// mayEnd reports whether the service is allowed to exit. It is if it can no longer trust
+// its database, but not because the disk is full or because of another file.
 func (f failing) mayEnd(fault string) bool {
 	return f.name == "database sync" || strings.HasPrefix(f.name, "database") && fault != "ENOSPC"
 }
 
-// refusedAnswers counts the error responses so far.
+// refusedAnswers returns the number of error responses so far.
 func (l *ledger) refusedAnswers() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,13 +24,13 @@ func (w *loadClient) compareJob(fact jobFact) error {
 	return nil
 }
 
-// saw records a finished status, which must not change unless a client retries the job.
-// before is the fact when the request was sent: of two concurrent requests, the response
-// sent first might be read last. The ledger is locked.
+// saw records the status of a finished job, which must not change unless a client retries
+// the job. before is the fact at the time of the request: if two requests overlap, the
+// response that was sent first might be read last. The caller has locked the ledger.
 func (l *ledger) saw(before jobFact, job *client.Job) {
 	fact := l.jobs[job.Name]
 	if before.retrying || fact.retrying || before.retried != fact.retried || fact.deleting {
-		return // the response might be out of date
+		return // the response might be outdated
 	}
 	contradicts := before.final != "" && before.final != job.Status
 	if job.Finished() {
@@ -85,7 +85,7 @@ func (w *loadClient) retry() error {
 	}
 	job, err := w.client.Retry(w.ctx, name)
 	if err != nil {
-		return err // the next comparison finds out whether it took effect
+		return err // the next comparison determines whether the retry took effect
 	}
 	w.ledger.acknowledge(func() {
 		now := w.ledger.jobs[name]
@@ -125,7 +125,7 @@ func (w *loadClient) remove() error {
 		}
 	})
 	if !mine {
-		return nil // another client was faster
+		return nil // another client deleted it first
 	}
 	if err := w.client.Delete(w.ctx, name); err != nil {
 		return err
@@ -134,8 +134,8 @@ func (w *loadClient) remove() error {
 	return nil
 }
 
-// unlessDeleted ignores a NOT_FOUND error if a client has requested the job's deletion
-// since fact was read.
+// unlessDeleted returns err, or nil if err is NOT_FOUND and a client has requested the
+// job's deletion since fact was read.
 func (w *loadClient) unlessDeleted(fact jobFact, err error) error {
 	deleting := false
 	w.ledger.note(func() { deleting = w.ledger.jobs[fact.submission.Name].deleting })

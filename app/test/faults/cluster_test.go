@@ -18,17 +18,18 @@ import (
 )
 
 // The cluster, the service and the commands between them fail in turn, under load. Every
-// acknowledged job finishes once, and no two of its attempts overlap.
+// acknowledged job must finish exactly once, and its attempts must not overlap.
 func TestFaultsOfTheCluster(t *testing.T) {
 	oneCluster(t)
 	g := &campaign{ledger: newLedger(), random: rand.New(rand.NewPCG(*seed, 7)), faults: map[string]int{}, read: map[string]bool{}, verdict: verdict{mayRepeat: true}}
-	t.Cleanup(func() { // after all logs, since a long report might be truncated
+	t.Cleanup(func() { // logged last, since a long report might be truncated
 		if t.Failed() {
 			t.Logf("round %d of seed %d, %s, failed:\n%s", g.round+1, *seed, names(g.now), strings.Join(g.verdict.findings(), "\n"))
 		}
 	})
-	// A controller that was stalled for 16 seconds must not conclude that all nodes were
-	// silent for too long, or that jobs are missing that a busy machine starts late.
+	// A controller that was stalled for 16 seconds must not conclude that all nodes have
+	// been silent for too long, or that jobs are missing because a busy machine starts
+	// them late.
 	c := cluster.New(t, cluster.Knobs{Nodes: 3, CPUs: 16, MemoryMiB: 8000, MinJobAge: 10, SlurmdTimeout: 25, BatchStart: 30})
 	s := newSite(t, c, "poll = \"500ms\"\nlost_after = \"10s\"\n")
 	s.start()
@@ -51,8 +52,8 @@ func TestFaultsOfTheCluster(t *testing.T) {
 
 var clusters sync.Mutex
 
-// oneCluster runs a test in parallel with others, except those that also use a cluster:
-// several clusters would start slowly.
+// oneCluster runs a test in parallel with other tests, except those that also use a
+// cluster, because several clusters at once would start slowly.
 func oneCluster(t *testing.T) {
 	t.Parallel()
 	clusters.Lock()
@@ -65,11 +66,11 @@ type campaign struct {
 	ledger *ledger
 	random *rand.Rand
 	round  int
-	now    []clusterFault  // faults of this round
-	next   []clusterFault  // remaining kinds of this pass over all kinds
-	read   map[string]bool // jobs whose result was compared
+	now    []clusterFault  // faults in this round
+	next   []clusterFault  // kinds of faults left in the current pass over all kinds
+	read   map[string]bool // jobs whose results were compared
 
-	faults  map[string]int // by name
+	faults  map[string]int // number of injected faults by name
 	missed  int            // faults that could not be injected
 	jobs    int
 	verdict verdict
@@ -84,7 +85,8 @@ func (g *campaign) String() string {
 		g.round+1, strings.Join(kinds, ", "), g.missed, g.ledger.acknowledged(), &g.verdict, g.jobs)
 }
 
-// workers returns the number of Slurm jobs submitted to run several jobs of a batch each.
+// workers returns the number of Slurm jobs that were submitted as workers, each of which
+// runs several jobs of a batch.
 func (s *site) workers() (n int) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
 	must.OK(s.t, err)
@@ -95,7 +97,8 @@ func (s *site) workers() (n int) {
 	return n
 }
 
-// run runs one round: one or two faults under load, then all comparisons.
+// run runs one round: it injects one or two faults under load and then makes all
+// comparisons.
 func (g *campaign) run() {
 	g.t.Helper()
 	begin := time.Now()
@@ -129,9 +132,10 @@ func (g *campaign) run() {
 }
 
 // submitShortBatch submits a batch whose jobs share Slurm jobs. In the first round they
-// certainly do, because the algorithm file declares them short; later, if this machine is
-// not too busy to end them within two seconds. Whether jobs of the clients' batches do
-// depends on the run times of the few jobs before them.
+// always do, because the algorithm file declares them short. In later rounds they do if
+// this machine is not too busy to run each within two seconds. Whether the jobs in the
+// clients' own batches share Slurm jobs depends on the runtimes of the few jobs before
+// them.
 func (g *campaign) submitShortBatch(o load) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
@@ -142,9 +146,9 @@ func (g *campaign) submitShortBatch(o load) {
 	must.OK(g.t, w.submitRows(o.name+"-brief", "brief", briefJob))
 }
 
-// choose chooses the faults of a round. It uses every kind once, then shuffles them
-// again. About every third round has two faults with different hooks, of which only one
-// makes the controller unavailable.
+// choose chooses the faults of a round. It uses every kind once before it shuffles them
+// again. About every third round has two faults; their hooks must differ, and at most one
+// can make the controller unavailable.
 func (g *campaign) choose() {
 	if len(g.next) < 2 {
 		more := slices.DeleteFunc(slices.Clone(clusterFaults), func(k clusterFault) bool {
@@ -162,8 +166,9 @@ func (g *campaign) choose() {
 	}
 	g.now = slices.Clone(g.next[:n])
 	g.next = g.next[n:]
-	// A hook acts on any submission and can make the controller unavailable; faults
-	// without a hook need the controller to find a node, so they come after it is back.
+	// A hook acts on any submission and can make the controller unavailable. Faults
+	// without a hook ask the controller for a node, so they are injected once the
+	// controller is available again.
 	slices.SortStableFunc(g.now, func(a, b clusterFault) int { return cmp.Compare(b.when, a.when) })
 }
 
@@ -183,9 +188,9 @@ func names(all []clusterFault) string {
 	return strings.Join(words, ", ")
 }
 
-// compareAll waits until all jobs are finished. Then it compares the ledger with
-// the records, the records with the diary and the results, and checks that
-// nothing is left on the cluster.
+// compareAll waits until all jobs are finished. It then compares the ledger with the job
+// records, and the records with the diary and the results, and checks that nothing
+// remains on the cluster.
 func (g *campaign) compareAll(v *verdict) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), finishTimeout)
@@ -203,7 +208,7 @@ func (g *campaign) compareAll(v *verdict) {
 	g.check("--deep")
 }
 
-// finishTimeout bounds the time from the last fault to the end of the last job. Slurm
+// finishTimeout limits the time from the last fault to the end of the last job. Slurm
 // detects a missing node after half a minute, the service waits another minute for the
-// node's files, and the next attempt can be hit as well.
+// node's files, and the next attempt can fail as well.
 const finishTimeout = 5 * time.Minute

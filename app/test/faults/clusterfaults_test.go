@@ -18,28 +18,28 @@ import (
 // clusterFault is a kind of fault that hits a service and its cluster under load.
 type clusterFault struct {
 	name string
-	// when is the time of a hook, "before" or "after" an sbatch; line is the hook's shell
-	// command.
+	// when says whether a hook runs "before" or "after" an sbatch; line returns the
+	// hook's shell command.
 	when string
 	line func(s *site, r *rand.Rand) string
-	// hit injects the rest of the fault, under load. It returns false if the fault could
-	// not be injected.
+	// hit injects the rest of the fault, under load. It returns false if that was not
+	// possible.
 	hit  func(g *campaign) bool
-	ends bool // the service exits
-	long bool // it takes minutes; short campaigns skip it
-	away bool // the controller is unavailable for a while
+	ends bool // the fault makes the service exit
+	long bool // the fault takes minutes; short campaigns skip it
+	away bool // the fault makes the controller unavailable for a while
 }
 
-// fits reports whether two faults can occur in one round.
+// fits reports whether two faults can be injected in one round.
 func (k clusterFault) fits(other clusterFault) bool {
 	return (k.when == "" || k.when != other.when) && !(k.away && other.away)
 }
 
-// clusterFaults are all kinds of cluster faults.
+// clusterFaults lists all kinds of cluster faults.
 var clusterFaults = []clusterFault{
 	{
-		// The controller saves its state up to a second late: it acknowledges the job,
-		// forgets it, and reuses its number.
+		// The controller saves its state up to a second late, so it acknowledges a job,
+		// forgets it, and reuses its ID.
 		name: "controller killed right after a submission", when: "after", away: true,
 		line: func(s *site, _ *rand.Rand) string {
 			return fmt.Sprintf("kill -KILL %d", s.cluster.Process(s.t, cluster.Controller))
@@ -54,7 +54,7 @@ var clusterFaults = []clusterFault{
 		},
 	},
 	{
-		// sbatch times out after ten seconds; the job is created later.
+		// sbatch times out after ten seconds, and the job is created after that.
 		name: "controller stalled during a submission", when: "before", away: true,
 		line: func(s *site, _ *rand.Rand) string {
 			return fmt.Sprintf("kill -STOP %d", s.cluster.Process(s.t, cluster.Controller))
@@ -94,7 +94,7 @@ var clusterFaults = []clusterFault{
 				return false
 			}
 			g.cluster.CrashNode(g.t, node)
-			if g.random.IntN(2) == 0 { // otherwise it returns unnoticed
+			if g.random.IntN(2) == 0 { // otherwise it returns before Slurm notices
 				g.untilDown(node)
 			}
 			g.cluster.Up(g.t, node)
@@ -102,7 +102,7 @@ var clusterFaults = []clusterFault{
 		},
 	},
 	{
-		// The node's jobs keep running, though Slurm considers them dead.
+		// The node's jobs keep running, although Slurm considers them dead.
 		name: "node cut off past its timeout",
 		hit: func(g *campaign) bool {
 			node := g.busyNode()
@@ -117,8 +117,8 @@ var clusterFaults = []clusterFault{
 		},
 	},
 	{
-		// A minute after Slurm gives up on the node, the service stops waiting for the
-		// files.
+		// The service stops waiting for the files a minute after Slurm has marked the
+		// node down.
 		name: "node cut off for minutes", long: true,
 		hit: func(g *campaign) bool {
 			node := g.submitLong()
@@ -171,16 +171,18 @@ var clusterFaults = []clusterFault{
 }
 
 // longAway is the longest time for which a node is cut off. It is longer than the minute
-// for which the service waits for files of a node that is down, and shorter than a long
-// job.
+// for which the service waits for the files of a node that is down, and shorter than a
+// long job.
 const longAway = 90 * time.Second
 
-// hookTimeout is how long a fault waits for a submission.
+// hookTimeout is how long to wait for a submission that runs the hook, or for a busy
+// node.
 const hookTimeout = 10 * time.Second
 
 func upTo(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 
-// busyNode returns a node that runs a job, or "" if there is none soon.
+// busyNode returns a node that is running a job, or "" if there is none within
+// hookTimeout.
 func (s *site) busyNode() string {
 	for begin := time.Now(); time.Since(begin) < hookTimeout; time.Sleep(100 * time.Millisecond) {
 		for _, line := range s.inSlurm() {
@@ -192,8 +194,8 @@ func (s *site) busyNode() string {
 	return ""
 }
 
-// untilDown waits until Slurm considers a node down. If a job could not start there, the
-// node is also drained, and sinfo would show only that.
+// untilDown waits until Slurm considers a node down. A node on which a job could not
+// start is also drained, which is all that sinfo then shows.
 func (s *site) untilDown(node string) {
 	s.t.Helper()
 	must.Become(s.t, "node "+node+" is down", func() bool {
@@ -202,7 +204,7 @@ func (s *site) untilDown(node string) {
 	})
 }
 
-// submitLong submits a job that outlives longAway and returns its node once it is
+// submitLong submits a job that runs longer than longAway and returns its node once it is
 // running, or "" if the service has exited.
 func (g *campaign) submitLong() (node string) {
 	g.t.Helper()

@@ -14,7 +14,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// damages are ways in which disks and users damage files.
+// damages are ways in which disks or users damage files.
 var damages = map[string]func([]byte) []byte{
 	"empty":   func([]byte) []byte { return nil },
 	"half":    func(b []byte) []byte { return b[:len(b)/2] },
@@ -43,9 +43,9 @@ func intactServer(t *testing.T) (*server, *ledger) {
 	return s, l
 }
 
-// A damaged file is never treated as missing and never served as intact: the service
-// refuses to start with an error message, or molrun check names the file, or the service
-// recreates it without loss.
+// A damaged file must never be treated as missing or served as intact. Either the service
+// refuses to start and reports the error, or molrun check reports the file, or the
+// service recreates it without loss.
 func TestDamagedFilesAreDetected(t *testing.T) {
 	t.Parallel()
 	s, l := intactServer(t)
@@ -66,7 +66,7 @@ func TestDamagedFilesAreDetected(t *testing.T) {
 	}
 }
 
-// damageable lists one file of each kind.
+// damageable returns the path of one file of each kind.
 func damageable(t *testing.T, data string) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -91,7 +91,7 @@ func damageable(t *testing.T, data string) []string {
 	return files
 }
 
-// copied returns a server on a copy of the data.
+// copied returns a server with a copy of the data.
 func (s *server) copied(t *testing.T) *server {
 	t.Helper()
 	c := newServer(t, "", manyCPUs)
@@ -108,7 +108,7 @@ func (s *server) copied(t *testing.T) *server {
 	return c
 }
 
-// checkDetected checks that the damage is reported or does no harm.
+// checkDetected checks that the damage is either reported or harmless.
 func (s *server) checkDetected(l *ledger, target string) {
 	s.t.Helper()
 	said, err := s.checked("--deep")
@@ -130,8 +130,8 @@ func (s *server) checkDetected(l *ledger, target string) {
 	}
 }
 
-// missing lists what a client does not get back unchanged. An error response also counts
-// as missing; it is acceptable only if molrun check reports it.
+// missing returns what a client can no longer read unchanged. An error response counts as
+// missing, which is acceptable only if molrun check reports it.
 func (s *server) missing(l *ledger) (lost []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -147,7 +147,7 @@ func (s *server) missing(l *ledger) (lost []string) {
 		}
 	}
 	for id, fact := range l.files {
-		// If the secret was replaced, old links are invalid, but the file still exists.
+		// If the secret was replaced, old links are invalid, but their files still exist.
 		if text, err := get(ctx, s.base+fact.link); except(err, "LINK_INVALID") != nil || err == nil && text != fact.text {
 			lost = append(lost, "file "+id)
 		}
@@ -155,8 +155,8 @@ func (s *server) missing(l *ledger) (lost []string) {
 	return lost
 }
 
-// A task's control files are damaged while the service is down: the job fails
-// with a reason or runs again, and no two attempts overlap.
+// A task's control files are damaged while the service is down. The job must fail with a
+// reason or run again, and no two attempts may overlap.
 func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"run.json", "outcome.json", "task.json", "progress.json"} {
@@ -183,7 +183,7 @@ func TestDamagedTaskFilesLoseNoJob(t *testing.T) {
 	}
 }
 
-// damage changes a file of the only attempt, or creates it.
+// damage changes a file of the only attempt, or creates the file.
 func (s *server) damage(name string, how func([]byte) []byte) {
 	s.t.Helper()
 	tasks, err := filepath.Glob(filepath.Join(s.data, "jobs", "*", "1", "task.json"))

@@ -14,28 +14,28 @@ import (
 	"molrun/app/test/must"
 )
 
-// disk simulates a disk that loses unflushed writes in a power cut. It speaks
-// NBD (newstyle handshake, simple replies), so that a virtual machine can use
-// it. Flushed sectors are stored in a file.
+// disk simulates a disk that loses unflushed writes in a power failure. It is an NBD
+// server (newstyle handshake, simple replies), so that a virtual machine can use it.
+// Flushed sectors are stored in a file.
 type disk struct {
 	file *os.File
 	size int64
 
 	mu        sync.Mutex
-	cache     map[int64][]byte // unflushed sectors by number, which a power cut can lose
-	lies      bool             // acknowledges flushes without performing them, to test the method
-	meta      bool             // the cache contains a bbolt meta page, the last page of a commit
+	cache     map[int64][]byte // sectors by number that are not flushed and can be lost
+	lies      bool             // acknowledges flushes without performing them, to check that the tests detect the loss
+	meta      bool             // the cache contains a bbolt meta page, which is the last page of a commit
 	writes    int
 	flushes   int
 	powerCut  chan struct{} // if not nil, the next flush closes it instead of writing, and the disk stops responding
-	awaitMeta bool          // wait for the next flush with a meta page
+	awaitMeta bool          // only a flush with a meta page triggers powerCut
 }
 
 var errPowerCut = errors.New("power cut")
 
 const sectorSize = 512 // a disk writes sectors atomically
 
-const boltMagic = 0xed0cdaed // of bbolt's meta pages, at offset 16
+const boltMagic = 0xed0cdaed // in bbolt's meta pages, at offset 16
 
 func openDisk(t *testing.T, path string) *disk {
 	t.Helper()
@@ -47,7 +47,7 @@ func openDisk(t *testing.T, path string) *disk {
 	return &disk{file: f, size: info.Size(), cache: map[int64][]byte{}}
 }
 
-// serve serves one machine until its connection ends.
+// serve serves one virtual machine until its connection ends.
 func (d *disk) serve(conn net.Conn) error {
 	defer conn.Close()
 	if err := d.greet(conn); err != nil {
@@ -56,7 +56,7 @@ func (d *disk) serve(conn net.Conn) error {
 	for {
 		err := d.answer(conn)
 		if errors.Is(err, errPowerCut) {
-			_, _ = io.Copy(io.Discard, conn) // until the machine is switched off
+			_, _ = io.Copy(io.Discard, conn) // until the machine is powered off
 			return nil
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
@@ -87,7 +87,7 @@ const (
 	nbdFlush      = 3
 )
 
-// greet performs the handshake for the only export.
+// greet performs the handshake; there is only one export.
 func (d *disk) greet(conn io.ReadWriter) error {
 	if err := send(conn, uint64(nbdMagic), uint64(nbdOption), uint16(1)); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (d *disk) greet(conn io.ReadWriter) error {
 	}
 }
 
-// send writes numbers in the protocol's byte order.
+// send writes integers in network byte order.
 func send(w io.Writer, values ...any) error {
 	var message []byte
 	for _, v := range values {
@@ -135,7 +135,7 @@ func send(w io.Writer, values ...any) error {
 	return err
 }
 
-// answer serves one request.
+// answer handles one request.
 func (d *disk) answer(conn io.ReadWriter) error {
 	var r struct {
 		Magic       uint32
@@ -218,8 +218,7 @@ func (d *disk) flush() error {
 	return d.writeBack(func() bool { return true })
 }
 
-// writeBack writes the cached sectors for which keep returns true and drops the
-// others.
+// writeBack writes the cached sectors for which keep returns true and drops the rest.
 func (d *disk) writeBack(keep func() bool) error {
 	for sector, data := range d.cache {
 		if !keep() {
@@ -234,8 +233,9 @@ func (d *disk) writeBack(keep func() bool) error {
 	return nil
 }
 
-// cutAtFlush cuts the power at the next flush, when the cache is fullest, or at the next
-// flush that ends a commit of the database. It then closes the channel.
+// cutAtFlush cuts the power at the next flush, when the cache is fullest, or, with
+// commit, at the next flush that completes a database commit. The returned channel is
+// closed at that point.
 func (d *disk) cutAtFlush(commit bool) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -243,8 +243,9 @@ func (d *disk) cutAtFlush(commit bool) <-chan struct{} {
 	return d.powerCut
 }
 
-// cut cuts the power. Unflushed sectors are all lost, all written, or some of each,
-// because a disk can write in any order. It returns the number of unflushed sectors.
+// cut cuts the power. Either all unflushed sectors are lost, or all are written, or a
+// random selection is written, because a disk can write in any order. It returns the
+// number of unflushed sectors.
 func (d *disk) cut(r *rand.Rand) (cached int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,7 +17,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// changingCalls are the calls that change files and names or make them durable.
+// changingCalls lists the system calls that change files and directories or make them
+// durable.
 var changingCalls = []string{
 	"write", "pwrite64", "writev", "pwritev", "copy_file_range", "sendfile", "ftruncate", "fallocate",
 	"fchmod", "fchmodat", "fchmodat2", "fsync", "fdatasync",
@@ -25,12 +26,13 @@ var changingCalls = []string{
 	"unlink", "unlinkat", "rmdir",
 }
 
-// durability is the state that would survive a power cut under POSIX guarantees: the
-// content of a file is durable once the file was synced, a name once its directory was.
+// durability is the state that would survive a power failure under POSIX guarantees. The
+// content of a file is durable once the file has been synced, and a name once its
+// directory has been.
 type durability struct {
 	promised *regexp.Regexp
 	names    map[string]*name // by path
-	early    []string         // names that were created before what they promise was synced
+	early    []string         // names created before the files that they promise were synced
 }
 
 type name struct {
@@ -40,7 +42,7 @@ type name struct {
 
 type file struct{ durable bool }
 
-// replay applies the calls of a trace.
+// replay returns the state after the calls in a trace.
 func replay(trace []byte, promised *regexp.Regexp) *durability {
 	d := &durability{promised: promised, names: map[string]*name{}}
 	for line := range strings.Lines(string(trace)) {
@@ -58,7 +60,7 @@ func (d *durability) apply(call, at, from string) {
 			d.names[at] = &name{file: new(file)}
 		}
 	case "mkdir", "mkdirat", "symlink", "symlinkat":
-		if n == nil { // otherwise it fails
+		if n == nil { // if the file exists, the call fails
 			d.names[at] = &name{file: &file{durable: true}}
 		}
 	case "rename", "renameat", "renameat2", "link", "linkat":
@@ -67,13 +69,13 @@ func (d *durability) apply(call, at, from string) {
 		delete(d.names, at)
 	case "fsync", "fdatasync":
 		d.sync(at)
-	case "ftruncate", "fallocate": // the synced part of the remaining content stays durable
+	case "ftruncate", "fallocate": // the part of the content that remains keeps its durability
 		if n == nil {
 			d.names[at] = &name{file: &file{durable: true}, durable: true}
 		}
-	default: // the call changes the file
+	default: // a call that changes the file
 		if n == nil {
-			n = &name{file: new(file), durable: true} // it existed before the trace
+			n = &name{file: new(file), durable: true} // the file existed before the trace
 			d.names[at] = n
 		}
 		n.file.durable = false
@@ -91,11 +93,11 @@ func (d *durability) sync(at string) {
 	}
 }
 
-// move renames or links a file or directory, with everything below it.
+// move renames or links a file, or a directory with its content.
 func (d *durability) move(from, to string, away bool) {
 	n := d.names[from]
 	if n == nil {
-		n = &name{file: &file{durable: true}} // it existed before the trace
+		n = &name{file: &file{durable: true}} // the file existed before the trace
 	}
 	if !n.file.durable && d.promised.MatchString(to) {
 		d.early = append(d.early, to+" got its name before its content was synced")
@@ -113,11 +115,11 @@ func (d *durability) move(from, to string, away bool) {
 	}
 }
 
-// complete lists names that promise more than a file: an outcome promises the output and
-// the log, a manifest the result, and the name of a backup all its content.
+// complete lists names that promise more than their own file: an outcome promises the
+// output and the log, a manifest the result, and the name of a backup all its content.
 var complete = []struct {
 	name *regexp.Regexp
-	what string // below the directory of the name; "" means everything below the renamed directory
+	what string // path in the same directory; "" means everything in the renamed directory
 }{
 	{regexp.MustCompile(`^data/jobs/[^/]+/[0-9]+/outcome\.json$`), "work/out"},
 	{regexp.MustCompile(`^data/jobs/[^/]+/[0-9]+/outcome\.json$`), "log"},
@@ -125,14 +127,15 @@ var complete = []struct {
 	{regexp.MustCompile(`^backups/[^/.]+$`), ""},
 }
 
-// expectBelow records what a new name promises but a power cut could lose.
+// expectBelow records anything that a new name promises and that a power failure could
+// lose.
 func (d *durability) expectBelow(from, to string) {
 	for _, c := range complete {
 		if !c.name.MatchString(to) {
 			continue
 		}
 		top, below := from, from
-		if c.what != "" { // a name next to the new one is synced with it
+		if c.what != "" { // its own name is in the same directory, and is synced with it
 			first, _, _ := strings.Cut(c.what, "/")
 			top, below = path.Join(path.Dir(to), first), path.Join(path.Dir(to), c.what)
 		}
@@ -148,10 +151,11 @@ func (d *durability) expectBelow(from, to string) {
 	}
 }
 
-// lost describes what a power cut could lose of a file, or returns "" if nothing.
+// lost describes what a power failure could lose of a file. It returns "" if nothing can
+// be lost.
 func (d *durability) lost(at string) string { return d.lostBelow(at, ".") }
 
-// lostBelow is like lost, but assumes that the directory top itself is durable.
+// lostBelow is like lost, but takes the directory top to be durable.
 func (d *durability) lostBelow(at, top string) string {
 	n := d.names[at]
 	switch {
@@ -168,8 +172,8 @@ func (d *durability) lostBelow(at, top string) string {
 	return ""
 }
 
-// promised matches the files in the data directory that are durable once the service has
-// responded.
+// promised matches the files in the data directory that must be durable once the service
+// has responded.
 const promised = `(jobs\.db(\.before-[0-9]+)?|secret|audit\.log(\.[0-9]+)?|tls/[^/]+\.pem|uploads/([^/]{2}|partial)/[^/]+` +
 	`|jobs/[^/]+/(manifest\.json|job\.json|result/.+|[0-9]+/(task\.json|outcome\.json|log)))`
 
@@ -177,7 +181,7 @@ const promised = `(jobs\.db(\.before-[0-9]+)?|secret|audit\.log(\.[0-9]+)?|tls/[
 type watched struct {
 	*server
 	trace    string
-	promised *regexp.Regexp // paths below the server's directory
+	promised *regexp.Regexp // paths relative to the server's directory
 }
 
 func watch(t *testing.T, config string) *watched {
@@ -188,19 +192,20 @@ func watch(t *testing.T, config string) *watched {
 	return &watched{s, in.Trace, regexp.MustCompile(`^(data|restored)/` + promised + `$|^backups/`)}
 }
 
-// expectDurable fails the test unless the promised files that match exist and are durable.
+// expectDurable fails the test unless the promised files that match exist and are
+// durable.
 func (w *watched) expectDurable(when, files string) {
 	w.t.Helper()
 	for _, wrong := range w.notDurable(files) {
 		w.t.Errorf("%s, %s", when, wrong)
 	}
 	if w.t.Failed() {
-		w.t.FailNow() // later calls would repeat the error
+		w.t.FailNow() // later checks would report the same error
 	}
 }
 
-// becomeDurable waits until the files are durable. It is for files that the service writes
-// without a response that would show when it is done.
+// becomeDurable waits until the files are durable. It is meant for files that the service
+// writes without a response to show when it is done.
 func (w *watched) becomeDurable(when, files string) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); len(w.notDurable(files)) > 0 && time.Now().Before(deadline); {
@@ -209,7 +214,8 @@ func (w *watched) becomeDurable(when, files string) {
 	w.expectDurable(when, files)
 }
 
-// notDurable describes what a power cut could now lose of the promised files that match.
+// notDurable describes what a power failure could lose now of the promised files that
+// match.
 func (w *watched) notDurable(files string) (wrongs []string) {
 	w.t.Helper()
 	trace, err := os.ReadFile(w.trace)
@@ -250,8 +256,8 @@ func (s *server) upload(c *client.Client, name string) error {
 	return err
 }
 
-// lockedFile is an algorithm that leaves a directory and a file that the service must
-// make accessible to itself.
+// lockedFile is an algorithm that creates a directory and a file to which the service
+// must give itself access.
 const lockedFile = `
 format = 1
 type = "locked"
@@ -282,15 +288,15 @@ func TestCutsAndReservationsEndangerNoContent(t *testing.T) {
 	}
 }
 
-// Whatever the service has acknowledged in a response survives a power cut: its content
-// was synced before it got its name, and its directory after that.
+// Everything that the service has acknowledged in a response must survive a power
+// failure: its content was synced before it got its name, and its directory after that.
 func TestAnsweredMeansDurable(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
 	w := watch(t, "[audit]\nmax_size = \"64KiB\"\n")
 	addPrograms(t, w.server)
-	w.start()                                                             // also makes a key
-	w.becomeDurable("after the start and a key", `/secret$|/audit\.log$`) // besides the key, the service welcomes the user who starts it
+	w.start()                                                             // also creates a key
+	w.becomeDurable("after the start and a key", `/secret$|/audit\.log$`) // the service also greets the user who starts it
 	c := w.client()
 	for _, name := range []string{"a.fasta", "b.fasta"} {
 		must.OK(t, w.upload(c, name))
@@ -322,8 +328,8 @@ func TestAnsweredMeansDurable(t *testing.T) {
 	w.expectDurable("after the stop", `/jobs\.db$`)
 }
 
-// sendsParts sends a file in parts, one of which breaks. Each time, the bytes that the
-// service reports as stored are durable.
+// sendsParts sends a file in parts, one of which fails. Each time, the bytes that the
+// service reports as stored must be durable.
 func (w *watched) sendsParts(text string) {
 	w.t.Helper()
 	l := newLedger()
@@ -352,7 +358,7 @@ func (w *watched) sendsParts(text string) {
 	}
 }
 
-// addPrograms adds the algorithm above and the programs it runs.
+// addPrograms adds lockedFile and the programs that it runs.
 func addPrograms(t *testing.T, s *server) {
 	t.Helper()
 	must.OK(t, os.WriteFile(s.path("algorithms", "locked.toml"), []byte(lockedFile), 0o600))
@@ -361,7 +367,7 @@ func addPrograms(t *testing.T, s *server) {
 	}
 }
 
-// locked runs a job to its end.
+// locked runs a job of lockedFile to completion.
 func (s *server) locked(c *client.Client, name string) {
 	s.t.Helper()
 	_, err := c.Submit(s.t.Context(), client.Submission{Name: name, Type: "locked", Settings: []byte("{}")})
@@ -373,7 +379,7 @@ func (s *server) locked(c *client.Client, name string) {
 	}
 }
 
-// Commands that write files end only when the files are durable.
+// Commands that write files must not exit before the files are durable.
 func TestFilesOfCommandsAreDurable(t *testing.T) {
 	t.Parallel()
 	needInjection(t)

@@ -13,7 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// failingSync makes every sync of these files fail, once it is armed.
+// failingSync returns an injection that makes every sync of these files fail once it is
+// armed.
 func (s *server) failingSync(dir, files string) injection {
 	return injection{
 		Calls: []string{"fsync", "fdatasync"}, Files: files, Dir: dir, When: 1, Error: syscall.EIO, Lasts: true,
@@ -23,7 +24,7 @@ func (s *server) failingSync(dir, files string) injection {
 
 // failures returns the number of failed calls.
 func (in injection) failures() int {
-	text, _ := os.ReadFile(in.Trace) // empty before the first
+	text, _ := os.ReadFile(in.Trace) // missing until the first failure
 	return bytes.Count(text, []byte("\n"))
 }
 
@@ -34,8 +35,8 @@ func (in injection) arm(t *testing.T) (disarm func()) {
 	return func() { must.OK(t, os.Remove(in.Armed)) }
 }
 
-// A file that cannot be made durable is not acknowledged: not an upload, not the result
-// of a job, not a secret. When the disk works again, so does the service.
+// Nothing that cannot be made durable may be acknowledged: no upload, no result of a job,
+// no secret. When the disk works again, so must the service.
 func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -74,14 +75,14 @@ func TestFailedSyncIsNeverAcknowledged(t *testing.T) {
 	}
 }
 
-// TestFailedSyncKeepsAJobFromCompletion makes syncs fail once the job's program is
-// running, or from the start.
+// TestFailedSyncKeepsAJobFromCompletion makes syncs fail either from the start or once
+// the job's program is running.
 func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
 	for _, tt := range []struct {
 		name, files string
-		early       bool // includes files created before the program runs
+		early       bool // the file is created before the program runs, so syncs fail from the start
 	}{
 		{"task", `/1/\.task\.json`, true},
 		{"name of the task", `^jobs/[^/]+/1$`, true},
@@ -130,7 +131,7 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 			disarm()
 			job, err := c.Wait(t.Context(), "j")
 			must.OK(t, err)
-			if job.Status != "COMPLETED" && !tt.early { // an attempt that cannot be prepared fails
+			if job.Status != "COMPLETED" && !tt.early { // an attempt that cannot be prepared may fail
 				t.Errorf("after the fault, the job is %s: %+v", job.Status, job.Failure)
 			}
 			s.stop()
@@ -139,7 +140,7 @@ func TestFailedSyncKeepsAJobFromCompletion(t *testing.T) {
 	}
 }
 
-// TestFailedSyncFailsTheCommand repeats each command after the fault.
+// TestFailedSyncFailsTheCommand also repeats each command after the fault.
 func TestFailedSyncFailsTheCommand(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -167,7 +168,7 @@ func TestFailedSyncFailsTheCommand(t *testing.T) {
 		in := s.failingSync(s.dir, tt.files)
 		in.Armed, in.Trace = "", s.path(fmt.Sprint("trace", n))
 		if tt.args[0] == "compact" && n == 0 {
-			in.Calls, in.When = []string{"fdatasync"}, 2 // of the whole copy, after the sync of the empty file
+			in.Calls, in.When = []string{"fdatasync"}, 2 // the sync of the whole copy, which follows that of the empty file
 		}
 		s.prefix = in.prefix(t)
 		command := strings.Join(tt.args, " ")

@@ -15,7 +15,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// mountDisk mounts a new ext4 file system and returns its directory.
+// mountDisk mounts a new ext4 file system of the given size and returns its directory.
 func mountDisk(t *testing.T, size int64) string {
 	t.Helper()
 	image, folder := filepath.Join(t.TempDir(), "image"), t.TempDir()
@@ -34,7 +34,7 @@ func mountDisk(t *testing.T, size int64) string {
 	return folder
 }
 
-// filler allocates space until the file is removed.
+// filler creates a file that takes up space until it is removed.
 func filler(t *testing.T, path string, size int64) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -45,7 +45,7 @@ func filler(t *testing.T, path string, size int64) {
 		case err == nil:
 			return
 		case errors.Is(err, syscall.ENOSPC):
-			size -= 1 << 20 // the file system itself needs some
+			size -= 1 << 20 // the file system needs some space for itself
 		case !errors.Is(err, syscall.EINTR):
 			must.OK(t, err)
 		}
@@ -59,10 +59,10 @@ func freeSpace(t *testing.T, folder string) int64 {
 	return int64(s.Bavail) * s.Bsize
 }
 
-// Uploads fill the disk down to the free-space threshold, then the test fills it to the
-// last byte, so that results and records have no space either. Reads keep working, writes
-// are rejected as STORAGE_FULL, and the service recovers without a restart once there is
-// space. A file sent in parts resumes where it stopped.
+// Uploads fill the disk down to the free-space threshold. The test then fills it
+// completely, so that there is no space for results and records either. Reads must keep
+// working, writes must be rejected as STORAGE_FULL, and the service must recover without
+// a restart once there is space. A file sent in parts resumes where it stopped.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, reserve := range map[string]int64{"with a reserve": 64 << 20, "to the last byte": 1} {
@@ -86,7 +86,7 @@ func fillDisk(t *testing.T, reserve int64) {
 		must.OK(t, w.upload())
 	}
 	s.drain(l, v)
-	running := s.gated(w, "running", 1<<20) // more than the free space of the disk
+	running := s.gated(w, "running", 1<<20) // more than will be free
 	sender := s.sender(l)
 	parts, err := sender.beginParts("parts.txt", longText(80<<20), false)
 	must.OK(t, err)
@@ -123,8 +123,8 @@ func fillDisk(t *testing.T, reserve int64) {
 	t.Logf("507 after %d uploads and after %d submissions; both worked again %v after space was freed, without a restart", uploads, submissions, recovered.Round(time.Millisecond))
 }
 
-// untilFull repeats a step until it is rejected as STORAGE_FULL, and returns how often it
-// succeeded.
+// untilFull repeats a step until it is rejected as STORAGE_FULL, and returns the number
+// of times that it succeeded.
 func untilFull(t *testing.T, step func() error) int {
 	t.Helper()
 	for n := range 5000 {
@@ -142,7 +142,7 @@ func untilFull(t *testing.T, step func() error) int {
 	return 0
 }
 
-// fillRest fills the space that fallocate could not allocate.
+// fillRest fills the space that is left over by fallocate.
 func fillRest(t *testing.T, folder string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(folder, "filler3"))
@@ -157,8 +157,8 @@ func fillRest(t *testing.T, folder string) {
 	}
 }
 
-// gated submits a job that waits for the gate file and then writes its bytes. It returns
-// once the job is running.
+// gated submits a job that waits for a gate file and then writes the given number of
+// bytes. It returns once the job is running.
 func (s *server) gated(w *loadClient, name string, size int64) (gate string) {
 	s.t.Helper()
 	gate = s.path("diary", name+".gate")

@@ -15,9 +15,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// A controller that crashes forgets the jobs of the last seconds and reuses their
-// numbers. A job is canceled while the controller is down; its number then goes to a job
-// of the same account that molrun did not submit, and that job must survive.
+// A controller that crashes forgets the jobs of the last few seconds and reuses their
+// IDs. A job is canceled while the controller is down, and its ID is then reused for a
+// job of the same account that molrun did not submit. That job must not be canceled.
 func TestReusedJobNumbersOnTheCluster(t *testing.T) {
 	oneCluster(t)
 	c := cluster.New(t, cluster.Knobs{Nodes: 2, CPUs: 4, MemoryMiB: 4000, NoGPUs: true})
@@ -44,18 +44,18 @@ func TestReusedJobNumbersOnTheCluster(t *testing.T) {
 	s.check("--deep")
 }
 
-// numberReuse is one crash after which the number of a canceled job is reused.
+// numberReuse tests one crash after which the ID of a canceled job is reused.
 type numberReuse struct {
 	*site
 	lab    *client.Client
-	name   string // of the job
-	runs   bool   // it ran before the crash; otherwise it waited
+	name   string // name of the job
+	runs   bool   // whether the job was running before the crash, rather than pending
 	number string
-	node   string // on which it ran
-	other  string // the number of the other job
+	node   string // node on which the job was running
+	other  string // ID of the other job
 }
 
-// run returns the reason if the number was not reused.
+// run returns the reason if the ID was not reused.
 func (g *numberReuse) run() (why string) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), 2*patience)
@@ -99,12 +99,12 @@ func (g *numberReuse) run() (why string) {
 	return ""
 }
 
-// afterwards is how long the other job is watched after molrun's has ended. molrun
-// repeats its cancel request every five seconds.
+// afterwards is how long the other job is watched after molrun's job has ended. It is
+// longer than the five seconds after which molrun repeats its cancel request.
 const afterwards = 12 * time.Second
 
 // submitSaved submits a held job, and returns once the controller has saved it. The
-// controller saves no other job for five seconds.
+// controller saves no further job for the next five seconds.
 func (g *numberReuse) submitSaved() time.Time {
 	g.t.Helper()
 	before := time.Now()
@@ -116,12 +116,12 @@ func (g *numberReuse) submitSaved() time.Time {
 func (g *numberReuse) savedAt() time.Time {
 	info, err := os.Stat(filepath.Join(filepath.Dir(filepath.Dir(g.cluster.Conf)), "ctld", "job_state"))
 	if err != nil {
-		return time.Time{} // the file is being replaced
+		return time.Time{} // the file is just being replaced
 	}
 	return info.ModTime()
 }
 
-// seen reports whether molrun knows the job's number, and records the number.
+// seen reports whether molrun knows the job's ID, and records the ID.
 func (g *numberReuse) seen(ctx context.Context) bool {
 	job, err := g.lab.Job(ctx, g.name)
 	must.OK(g.t, err)
@@ -137,8 +137,8 @@ func (g *numberReuse) seen(ctx context.Context) bool {
 	return g.number != "" && strings.Contains(job.StatusReason, "as job "+g.number)
 }
 
-// startOther starts the other job. It returns the reason if that job did not get the
-// number. Its name can begin like molrun's.
+// startOther starts the other job. It returns the reason if that job did not get the ID.
+// The other job's name can begin like that of molrun's job.
 func (g *numberReuse) startOther() (why string) {
 	g.t.Helper()
 	args := []string{"--parsable", "--job-name=molrun-" + g.name, "--mem=64M", "--output=/dev/null", "--wrap=sleep 600"}

@@ -13,9 +13,9 @@ import (
 )
 
 // The data directory is moved, deleted or replaced while the service uses it. From then
-// on nothing is acknowledged, since it could not be found again. The service reports that
-// it is not ready and exits with 74. Once the directory is back, it contains everything
-// that was acknowledged.
+// on nothing may be acknowledged, since it would be lost. The service must report that it
+// is not ready, and exit with code 74. Once the directory is restored, it must contain
+// everything that was acknowledged.
 func TestNothingIsAcknowledgedWithoutTheDataDirectory(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(data string) error{
@@ -59,8 +59,8 @@ func TestNothingIsAcknowledgedWithoutTheDataDirectory(t *testing.T) {
 	}
 }
 
-// expectEndWithoutData waits for a service that has lost its data to exit, and calls
-// meanwhile repeatedly until then.
+// expectEndWithoutData calls meanwhile repeatedly until a service that has lost its data
+// exits.
 func (s *server) expectEndWithoutData(meanwhile func()) {
 	s.t.Helper()
 	var ready int
@@ -77,7 +77,7 @@ func (s *server) expectEndWithoutData(meanwhile func()) {
 	}
 }
 
-// restoreData moves DATA.kept back to its place.
+// restoreData moves DATA.kept back to DATA.
 func (s *server) restoreData() {
 	s.t.Helper()
 	kept := s.data + ".kept"

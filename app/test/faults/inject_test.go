@@ -22,19 +22,19 @@ import (
 // given calls that affects a matching file. strace can also inject faults, but it counts
 // the calls of each thread separately and matches only full paths.
 //
-// The test binary, run with -inject, starts a second copy of itself as the tracer
+// If the test binary is run with -inject, it starts a second copy of itself as the tracer
 // (tracer_linux_amd64_test.go) and then executes the program.
 type injection struct {
 	Calls []string // names of system calls
 	Files string   // regular expression for the path relative to Dir
 	Dir   string
-	When  int           // counts from 1
-	Error syscall.Errno // that the call returns; 0 kills the process before the call
+	When  int           // number of the call that fails, from 1
+	Error syscall.Errno // error to return; 0 kills the process before the call
 	Lasts bool          // all later calls also fail
 	Hang  bool          // the call never returns
 	Watch bool          // no call fails; Trace records all of them
-	Armed string        // calls count once this file exists; "" counts from the start
-	Trace string        // file that records the injected faults, or the calls
+	Armed string        // calls are counted only while this file exists; "" means always
+	Trace string        // file that records the injected faults, or with Watch all calls
 }
 
 var (
@@ -42,7 +42,7 @@ var (
 	trace  = flag.Int("trace", 0, "internal: trace this thread")
 )
 
-// needInjection skips the test where injections do not work.
+// needInjection skips the test if injections do not work on this platform.
 func needInjection(t *testing.T) {
 	t.Helper()
 	if err := canInject(); err != nil {
@@ -50,8 +50,8 @@ func needInjection(t *testing.T) {
 	}
 }
 
-// injected does the work of this process if it is a tracer or a program to be traced, and
-// reports whether it is one.
+// injected runs this process as a tracer, or as a program to be traced, if it was started
+// as one. It reports whether it was.
 func injected() (yes bool, err error) {
 	if *inject == "" {
 		return false, nil
@@ -66,7 +66,7 @@ func injected() (yes bool, err error) {
 	return true, becomeTraced(flag.Args(), in)
 }
 
-// prefix returns the command that starts a program under the injection.
+// prefix returns the command line that runs a program under the injection.
 func (in injection) prefix(t *testing.T) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -76,15 +76,15 @@ func (in injection) prefix(t *testing.T) []string {
 	return []string{self, "-inject=" + string(text), "--"}
 }
 
-// made reports whether the call was made.
+// made reports whether the call that should fail was made.
 func (in injection) made() bool {
 	info, err := os.Stat(in.Trace)
 	return err == nil && info.Size() > 0
 }
 
-// becomeTraced starts the tracer of this thread and executes the program.
+// becomeTraced starts a tracer for this thread and executes the program.
 func becomeTraced(argv []string, in injection) error {
-	runtime.LockOSThread() // the filter belongs to this thread, and exec keeps only this one
+	runtime.LockOSThread() // the filter applies to this thread, the only one that survives exec
 	allowTracer()
 	ready, begun, err := os.Pipe()
 	if err != nil {
@@ -106,8 +106,8 @@ func becomeTraced(argv []string, in injection) error {
 	return syscall.Exec(argv[0], argv, os.Environ())
 }
 
-// describe returns the path, relative to Dir, affected by a call of the thread: "." for
-// Dir itself, "" for a call that the injection ignores.
+// describe returns the path, relative to Dir, that a call of the thread affects. The path
+// is "." for Dir itself, and "" for a call that the injection ignores.
 func (in injection) describe(thread int, name string, args [6]uint64) string {
 	path := ""
 	switch name {
@@ -121,7 +121,7 @@ func (in injection) describe(thread int, name string, args [6]uint64) string {
 	case "mkdir", "unlink", "rmdir":
 		path = pathAt(thread, fromHere, args[0])
 	case "renameat", "renameat2", "linkat":
-		path = pathAt(thread, args[2], args[3]) // the new name
+		path = pathAt(thread, args[2], args[3]) // the new path
 	case "rename", "link", "symlink":
 		path = pathAt(thread, fromHere, args[1])
 	case "symlinkat":
@@ -140,20 +140,20 @@ func (in injection) describe(thread int, name string, args [6]uint64) string {
 	return ""
 }
 
-// pathOf returns the path of an open descriptor of the thread.
+// pathOf returns the path of a file descriptor of the thread.
 func pathOf(thread int, fd uint64) string {
-	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", thread, int32(fd))) // "" if it is not open
+	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", thread, int32(fd))) // "" if the descriptor is not open
 	return path
 }
 
-// fromHere represents the current directory: AT_FDCWD, -100.
+// fromHere is the descriptor that stands for the current directory, AT_FDCWD (-100).
 const fromHere = ^uint64(99)
 
-// pathAt returns the path of a name in the thread's memory, relative to a
+// pathAt returns the path given by a string in the thread's memory, relative to a
 // directory descriptor.
 func pathAt(thread int, fd, address uint64) string {
 	name := textAt(thread, address)
-	if own, ok := strings.CutPrefix(name, "/proc/self/fd/"); ok { // as package os names a file that it has opened
+	if own, ok := strings.CutPrefix(name, "/proc/self/fd/"); ok { // the form in which package os refers to an open file
 		if fd, err := strconv.ParseUint(own, 10, 32); err == nil {
 			return pathOf(thread, fd)
 		}
@@ -176,7 +176,7 @@ func textAt(thread int, address uint64) string {
 	}
 	defer memory.Close()
 	text := make([]byte, 4096)
-	n, _ := memory.ReadAt(text, int64(address)) // short at the end of a mapping
+	n, _ := memory.ReadAt(text, int64(address)) // at the end of a mapping, it reads fewer bytes
 	text, _, _ = bytes.Cut(text[:n], []byte{0})
 	return string(text)
 }

@@ -13,8 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// unfinished waits until no job is queued or running. If ctx ends first, it
-// returns the unfinished jobs.
+// unfinished waits until no job is queued or running, or until ctx ends, and returns the
+// unfinished jobs.
 func unfinished(ctx context.Context, t *testing.T, c *client.Client) (names []string) {
 	t.Helper()
 	for {
@@ -57,7 +57,7 @@ func (g *campaign) inspect(c *client.Client, v *verdict) {
 func (g *campaign) inspectJob(ctx context.Context, c *client.Client, job *client.Job, v *verdict) {
 	fact := g.ledger.jobs[job.Name]
 	if fact == nil || fact.rows != nil {
-		return // unknown jobs are reported by verify; batches run nothing themselves
+		return // verify reports unknown jobs, and batches run nothing themselves
 	}
 	v.compareDiary(job, g.readDiary(job.Name), fact)
 	g.jobs++
@@ -67,7 +67,7 @@ func (g *campaign) inspectJob(ctx context.Context, c *client.Client, job *client
 	}
 }
 
-// compareResult checks a job's output: it lists every step once, in order, even
+// compareResult checks a job's output, which must list every step once and in order, even
 // if several attempts wrote it.
 func (g *campaign) compareResult(ctx context.Context, c *client.Client, job *client.Job, v *verdict) {
 	var settings struct{ Steps int }
@@ -87,11 +87,11 @@ func (g *campaign) compareResult(ctx context.Context, c *client.Client, job *cli
 	}
 }
 
-// checkLeftovers looks for remains of the finished jobs: in Slurm, as processes, in the
-// shared directory.
+// checkLeftovers looks for anything left of the finished jobs: in Slurm, as processes,
+// and in the shared directory.
 func (g *campaign) checkLeftovers(v *verdict) {
 	g.t.Helper()
-	// The end of a job can be lost with its controller. Slurm looks for the job some time
+	// The controller can lose the end of a job when it crashes. Slurm notices some time
 	// later.
 	left := waitForNone(g.inSlurm, finishTimeout)
 	for _, line := range left {
@@ -119,13 +119,13 @@ func (s *site) attemptDirs() []string {
 	return left
 }
 
-// submitted returns the attempts' directories that were submitted to Slurm.
+// submitted returns the attempts' directories that are listed in submissions to Slurm.
 func (s *site) submitted() (dirs []string) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
 	must.OK(s.t, err)
 	for _, list := range lists {
 		if filepath.Ext(list) != "" {
-			continue // its name contains a job's number
+			continue // its name contains a Slurm job ID
 		}
 		text := must.Read(s.t, list)
 		lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -13,8 +13,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// loadUntil runs clients until the given number of further acknowledgments have arrived
-// and a moment has passed, then calls fault and stops the clients.
+// loadUntil runs clients until the given number of further acknowledgments have arrived,
+// waits for a moment, calls fault, and stops the clients.
 func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fault func()) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -45,8 +45,8 @@ func (s *server) loadUntil(l *ledger, o load, acks int, moment time.Duration, fa
 	clients.Wait()
 }
 
-// ends repeatedly runs clients until the fault ends the service, and compares the service
-// with their ledger after each start.
+// ends repeatedly runs clients until the fault makes the service exit. It compares the
+// service with the clients' ledger after each start.
 func (s *server) ends(times int, o load, v *verdict, fault func()) {
 	s.t.Helper()
 	random, l := rand.New(rand.NewPCG(*seed, 1)), newLedger()
@@ -89,7 +89,7 @@ func TestStopUnderLoadLosesNothing(t *testing.T) {
 }
 
 // The machine reboots: the service and all processes of its jobs die at the same time,
-// and the boot ID changes. Running jobs run again, in a new attempt.
+// and the boot ID changes. Running jobs must run again in a new attempt.
 func TestJobsRunAgainAfterAReboot(t *testing.T) {
 	t.Parallel()
 	unshare := must.Installed(t, "unshare")
@@ -104,7 +104,7 @@ func TestJobsRunAgainAfterAReboot(t *testing.T) {
 	}
 	boot()
 	s.prefix = []string{unshare, "-m", "/bin/sh", "-c", `mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"`, file}
-	s.env = []string{"PATH=" + os.Getenv("PATH")} // for mount
+	s.env = []string{"PATH=" + os.Getenv("PATH")} // needed to find mount
 	s.ends(3, load{clients: 3, jobs: 3}, &verdict{mayRepeat: true}, func() {
 		s.awaitTask()
 		s.kill()

@@ -15,7 +15,7 @@ import (
 
 // ledger records what the clients know for certain. A client records each change before
 // it sends the request, because the change can take effect even if the response is lost,
-// and again after the response, because then it must have taken effect.
+// and again after the response, because the change must have taken effect by then.
 type ledger struct {
 	mu       sync.Mutex
 	jobs     map[string]*jobFact // by name
@@ -32,20 +32,20 @@ type jobFact struct {
 	submission client.Submission
 	rows       []string // names of a batch's jobs
 	isRow      bool
-	after      []string // names of jobs that a job of a pipeline waits for
+	after      []string // names of the jobs that a job of a pipeline waits for
 	id         string   // "" until the submission was acknowledged
-	final      string   // finished status that a client saw; it must not change
-	cancelling bool     // a cancellation was sent
-	stopping   bool     // the cancellation was acknowledged before the job was finished
-	retrying   bool     // a retry was sent, so the final status can change
-	retried    bool     // the retry was acknowledged
-	attempts   int      // at the time of the cancellation or retry
+	final      string   // final status that a client has seen, which must not change
+	cancelling bool     // a cancel request was sent
+	stopping   bool     // the cancel request was acknowledged before the job was finished
+	retrying   bool     // a retry request was sent, so the final status can change
+	retried    bool     // the retry request was acknowledged
+	attempts   int      // number of attempts when the job was canceled or retried
 	pinned     bool     // the pin was acknowledged
-	deleting   bool     // a deletion was sent
-	deleted    bool     // the deletion was acknowledged
-	kept       bool     // clients neither cancel nor delete it
-	compared   bool     // its result was correct after a power cut
-	reserved   int      // clients submitting under this name; deleting the job now would let them create a new one
+	deleting   bool     // a delete request was sent
+	deleted    bool     // the delete request was acknowledged
+	kept       bool     // clients must not cancel or delete it
+	compared   bool     // its result was correct after a power failure
+	reserved   int      // number of clients submitting under this name; if the job were deleted now, they would create a new one
 }
 
 // fileFact is what the clients know about one upload.
@@ -57,7 +57,7 @@ type fileFact struct {
 	completed bool   // its completion was acknowledged
 	deleting  bool
 	deleted   bool
-	fetched   bool   // verified since it was sent
+	fetched   bool   // content verified since it was sent
 	parts     *parts // nil if it is not sent in parts
 }
 
@@ -70,14 +70,14 @@ func newLedger() *ledger {
 	return &ledger{jobs: map[string]*jobFact{}, files: map[string]*fileFact{}, refusals: map[string]int{}}
 }
 
-// note updates facts before a request is sent.
+// note updates the ledger before a request is sent.
 func (l *ledger) note(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
 }
 
-// acknowledge updates facts after a successful response.
+// acknowledge updates the ledger after a successful response.
 func (l *ledger) acknowledge(change func()) {
 	l.mu.Lock()
 	l.acks++
@@ -89,8 +89,8 @@ func (l *ledger) acknowledge(change func()) {
 	}
 }
 
-// refused counts an error response. The service might be unable to handle a request, but
-// must not call it invalid.
+// refused counts an error response. The service may be unable to handle a request, but
+// must not report it as invalid.
 func (l *ledger) refused(err *client.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *ledger) refused(err *client.Error) {
 	}
 }
 
-// faultf records a response that is wrong under any fault.
+// faultf records a response that no fault can excuse.
 func (l *ledger) faultf(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,15 +113,15 @@ func (l *ledger) acknowledged() int {
 	return l.acks
 }
 
-// job picks a job for which fn returns true.
+// job returns a random job for which fn returns true.
 func (l *ledger) job(r *rand.Rand, fn func(jobFact) bool) (jobFact, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return pick(r, l.jobs, fn)
 }
 
-// reserve picks a job for which fn returns true and that is not being deleted.
-// No client deletes it until release is called.
+// reserve returns a random job for which fn returns true and that is not being deleted.
+// No client deletes the job until release is called.
 func (l *ledger) reserve(r *rand.Rand, fn func(jobFact) bool) (fact jobFact, release func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,15 +134,14 @@ func (l *ledger) reserve(r *rand.Rand, fn func(jobFact) bool) (fact jobFact, rel
 	return fact, func() { l.note(func() { picked.reserved-- }) }, true
 }
 
-// file picks a file for which fn returns true.
+// file returns a random file for which fn returns true.
 func (l *ledger) file(r *rand.Rand, fn func(fileFact) bool) (fileFact, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return pick(r, l.files, fn)
 }
 
-// pick returns the first entry at or after a random one for which fn returns
-// true.
+// pick returns the first entry, from a random position on, for which fn returns true.
 func pick[T any](r *rand.Rand, from map[string]*T, fn func(T) bool) (found T, ok bool) {
 	keys := slices.Sorted(maps.Keys(from)) // sorted, so that a seed always gives the same picks
 	if len(keys) == 0 {

@@ -18,8 +18,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// With 48 descriptors and more clients than that, the service keeps running and serves
-// all requests again once the clients disconnect.
+// With 48 file descriptors and more clients than that, the service must keep running, and
+// must serve all requests again once the clients have disconnected.
 func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
 	prlimit := must.Installed(t, "prlimit")
@@ -46,7 +46,7 @@ func TestFewDescriptors(t *testing.T) {
 	t.Logf("nofile=48: after %d idle connections, all requests were served", len(idle))
 }
 
-// receiving returns the files of uploads whose bodies are arriving.
+// receiving returns the files of uploads that are in progress.
 func (s *server) receiving() []string {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.data, "uploads", "tmp", "*"))
@@ -54,8 +54,8 @@ func (s *server) receiving() []string {
 	return files
 }
 
-// leaveDescriptors lowers or raises the service's limit of open files so that it has this
-// many free ones.
+// leaveDescriptors sets the service's open-file limit so that it has the given number of
+// free descriptors.
 func (s *server) leaveDescriptors(free int) {
 	s.t.Helper()
 	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(s.process.Process.Pid), "fd"))
@@ -73,7 +73,8 @@ func (s *server) leaveDescriptors(free int) {
 	s.run("prlimit", fmt.Sprintf("--pid=%d", s.process.Process.Pid), fmt.Sprintf("--nofile=%d:", limit))
 }
 
-// Many clients with large bodies use no more memory than configured.
+// Many clients with large request bodies must not make the service use more memory than
+// configured.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const bound = 256 << 20
@@ -90,8 +91,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Logf("32 clients with 512 KiB a submission: peak of anonymous memory %d MiB", peak>>20)
 }
 
-// watchMemory watches the anonymous memory of the server until stop is called. stop
-// returns the peak.
+// watchMemory samples the server's anonymous memory until stop is called. stop returns
+// the peak.
 func (s *server) watchMemory() (stop func() (peak int64)) {
 	var peak int64
 	done, pid := make(chan struct{}), s.process.Process.Pid
@@ -113,8 +114,9 @@ func (s *server) watchMemory() (stop func() (peak int64)) {
 	}
 }
 
-// anonymousMemory returns the resident anonymous memory of a process, or 0 once it has
-// exited. It excludes the database's mapped pages, which the system can evict.
+// anonymousMemory returns the resident anonymous memory of a process, or 0 once the
+// process has exited. It excludes the mapped pages of the database, which the kernel can
+// reclaim.
 func anonymousMemory(pid int) (size int64) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -127,20 +129,20 @@ func anonymousMemory(pid int) (size int64) {
 	return size << 10
 }
 
-// An upload that runs out of descriptors, at any point, is rejected temporarily and
-// leaves no file. Once there are descriptors, it works.
+// An upload that runs out of descriptors, at any point, must be rejected with a temporary
+// error and leave no file. Once there are descriptors again, it must succeed.
 func TestUploadsWithoutDescriptorsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"64MiB\"\n")
 	s.start()
-	transport := &http.Transport{MaxConnsPerHost: 1} // its connection exists before descriptors run short
+	transport := &http.Transport{MaxConnsPerHost: 1} // connects before descriptors run short
 	one := client.NewWith(s.base, s.key, transport)
 	defer one.Close()
 	put := func(u *client.Upload, meanwhile func()) *http.Response {
 		body, send := io.Pipe()
-		go func() { // ends with the request
+		go func() { // ends when the request ends
 			defer send.Close()
-			_, _ = send.Write(make([]byte, 1<<20)) // the response shows if this failed
+			_, _ = send.Write(make([]byte, 1<<20)) // if this fails, the response shows it
 			meanwhile()
 		}()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, u.UploadURL, body)

@@ -16,19 +16,19 @@ import (
 	"molrun/app/client"
 )
 
-// load describes the clients that work on one run of a server.
+// load describes the clients that use a server between two starts of it.
 type load struct {
 	client  *client.Client
 	base    string // the service's address
 	ledger  *ledger
-	name    string // names this run of the server; prefix of the job names
+	name    string // unique to this start of the server; prefix of job names
 	clients int
-	jobs    int // that each client can submit; other requests are not limited
+	jobs    int // maximum number of jobs per client; other requests are not limited
 	note    int // length of the note in each job's settings
 	seed    uint64
 
-	kind  func(r *rand.Rand, name string) client.Submission // makes jobs; nil makes diary jobs
-	rows  int                                               // of each batch; at least 2
+	kind  func(r *rand.Rand, name string) client.Submission // returns a job; nil means diary jobs
+	rows  int                                               // number of jobs per batch; at least 2
 	pause time.Duration                                     // between a client's requests
 }
 
@@ -40,9 +40,9 @@ func (o load) job(r *rand.Rand, name string) client.Submission {
 	return withNote(diaryJob(name, float64(r.IntN(300))/1000, int64(r.IntN(20_000))), o.note)
 }
 
-// run runs the clients until stop is closed. It does not cancel their last
-// requests, because these could take effect after the service was compared with
-// the ledger. ctx bounds them.
+// run runs the clients until stop is closed. It waits for their last requests rather than
+// canceling them, because a canceled request could take effect after the comparison of
+// the service with the ledger. ctx limits the wait.
 func (o load) run(ctx context.Context, stop <-chan struct{}) {
 	var all sync.WaitGroup
 	for n := range o.clients {
@@ -96,7 +96,7 @@ func (w *loadClient) run() {
 	}
 }
 
-// rest pauses, at most until the load ends.
+// rest pauses for d, or until the load ends.
 func (w *loadClient) rest(d time.Duration) {
 	if d == 0 {
 		return
@@ -118,8 +118,8 @@ func (w *loadClient) stopped() bool {
 	}
 }
 
-// failed records an error response. Without a response, the server has exited or the
-// connection failed. After a short rest the client tries something else.
+// failed records an error response. If there is no response, the server has exited or the
+// connection has failed. The client then pauses briefly and tries something else.
 func (w *loadClient) failed(err error) {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		w.ledger.refused(refused)
@@ -127,7 +127,7 @@ func (w *loadClient) failed(err error) {
 	w.rest(5 * time.Millisecond)
 }
 
-// except ignores expected error codes.
+// except returns err, or nil if err has one of the expected codes.
 func except(err error, codes ...string) error {
 	if refused, ok := errors.AsType[*client.Error](err); ok && slices.Contains(codes, refused.Code) {
 		return nil
@@ -225,7 +225,7 @@ func get(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close() // opened only for reading
+	defer response.Body.Close() // only read, so the error does not matter
 	text, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = &client.Error{Status: response.StatusCode, Code: errorCode(text), Message: string(text)}
@@ -233,7 +233,7 @@ func get(ctx context.Context, url string) (string, error) {
 	return string(text), err
 }
 
-// errorCode extracts the code from an error's body.
+// errorCode returns the code in the body of an error response.
 func errorCode(text []byte) string {
 	var body struct{ Error struct{ Code string } }
 	if err := json.Unmarshal(text, &body); err != nil {

@@ -21,7 +21,7 @@ import (
 	"molrun/app/test/whole"
 )
 
-// guestBoot is the script that the virtual machine runs once its disk is mounted.
+// guestBoot is the script that the virtual machine runs after it has mounted its disk.
 const guestBoot = `
 cd /disk
 export MOLRUN_CONFIG=/disk/config.toml
@@ -49,21 +49,21 @@ grace = "1s"
 format = "json"
 `
 
-// guest is a virtual machine that runs molrun. Its server has the address and
-// the API key for the tests' clients.
+// guest is a virtual machine that runs molrun. server has the address and API key for the
+// tests' clients.
 type guest struct {
 	t       *testing.T
 	server  *server
 	disk    *disk
 	port    int
-	clock   string // at the next boot, in UTC; "" means the true time
+	clock   string // time at the next boot, in UTC; "" means the current time
 	process *exec.Cmd
 	console io.WriteCloser
 	log     *whole.Log
-	parts   sync.WaitGroup // goroutines of this boot
+	parts   sync.WaitGroup // goroutines started by boot
 }
 
-// newGuest returns a machine with an empty data directory, switched off.
+// newGuest returns a machine that is powered off and has an empty data directory.
 func newGuest(t *testing.T) *guest {
 	t.Helper()
 	root := t.TempDir()
@@ -106,7 +106,7 @@ func freePort(t *testing.T) int {
 	return port
 }
 
-// boot switches the machine on and waits until molrun responds.
+// boot powers the machine on and waits until molrun responds.
 func (g *guest) boot() {
 	g.t.Helper()
 	nbd, err := net.Listen("tcp", "127.0.0.1:0")
@@ -119,7 +119,7 @@ func (g *guest) boot() {
 	g.process = exec.Command("qemu-system-x86_64",
 		"-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "1024", "-display", "none", "-no-reboot",
 		"-kernel", filepath.Join(*machine, "kernel"), "-initrd", filepath.Join(*machine, "initrd"),
-		"-append", "console=ttyS0 quiet panic=-1 no_timer_check", // on a busy host the timer check fails
+		"-append", "console=ttyS0 quiet panic=-1 no_timer_check", // the timer check fails on a busy host
 		"-drive", fmt.Sprintf("file=nbd:%s,format=raw,if=virtio,cache=none", nbd.Addr()),
 		"-netdev", fmt.Sprintf("user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:8080", g.port),
 		"-device", "virtio-net-pci,netdev=net,romfile=", "-rtc", "base="+clock,
@@ -143,7 +143,7 @@ func (g *guest) boot() {
 	g.read(output)
 }
 
-// read reads the console and waits until molrun has started.
+// read starts reading the console and waits until molrun has started.
 func (g *guest) read(output io.Reader) {
 	g.t.Helper()
 	started, ended := make(chan struct{}), make(chan struct{})
@@ -169,7 +169,7 @@ func (g *guest) read(output io.Reader) {
 	case <-started:
 	case <-ended:
 		g.t.Fatalf("the machine stopped while booting:\n%s", g.log.Tail())
-	case <-time.After(5 * patience): // its processor is emulated, perhaps on a busy host
+	case <-time.After(5 * patience): // long, because the CPU is emulated and the host might be busy
 		g.t.Fatalf("the machine did not start:\n%s", g.log.Tail())
 	}
 	g.server.exited = ended
@@ -182,34 +182,34 @@ func (g *guest) read(output io.Reader) {
 	}
 }
 
-// typeCommand types a command on the console.
+// typeCommand runs a command on the console.
 func (g *guest) typeCommand(command string) {
 	g.t.Helper()
 	_, err := io.WriteString(g.console, command+"\n")
 	must.OK(g.t, err)
 }
 
-// off switches the machine off.
+// off powers the machine off.
 func (g *guest) off() {
 	if g.process == nil {
 		return
 	}
-	_ = g.process.Process.Kill() // it might be off already
+	_ = g.process.Process.Kill() // the machine might already be off
 	g.parts.Wait()
-	_ = g.process.Wait() // killed
+	_ = g.process.Wait() // returns an error because of the kill
 	g.process = nil
 }
 
-// cut cuts the power at a flush and loses some unflushed sectors. The machine runs for a
-// moment longer with a disk that no longer responds: everything it acknowledges then must
-// already be on disk.
+// cut cuts the power at a flush, so that some unflushed sectors are lost. The machine
+// runs for a moment longer with a disk that no longer responds, so everything that it
+// acknowledges must already be on disk.
 func (g *guest) cut(l *ledger, name string, r *rand.Rand) (cached int) {
 	g.t.Helper()
 	c, moment := g.server.client(), time.Duration(r.IntN(4000))*time.Millisecond
 	ctx, cancel := context.WithTimeout(g.t.Context(), patience)
 	defer cancel()
 	late := l.submitLate(ctx, name, c)
-	time.Sleep(time.Duration(r.IntN(200)) * time.Millisecond) // about when they are committed
+	time.Sleep(time.Duration(r.IntN(200)) * time.Millisecond) // until they are about to be committed
 	powerCut := g.disk.cutAtFlush(r.IntN(2) == 0)
 	select {
 	case <-powerCut:
@@ -226,8 +226,7 @@ func (g *guest) cut(l *ledger, name string, r *rand.Rand) (cached int) {
 	return cached
 }
 
-// submitLate submits some jobs shortly before the power cut; most get no
-// response.
+// submitLate submits some jobs shortly before the power is cut. Most get no response.
 func (l *ledger) submitLate(ctx context.Context, name string, c *client.Client) *sync.WaitGroup {
 	w := &loadClient{load: load{client: c, ledger: l}, ctx: ctx}
 	var all sync.WaitGroup
@@ -239,8 +238,8 @@ func (l *ledger) submitLate(ctx context.Context, name string, c *client.Client) 
 	return &all
 }
 
-// askAll repeats every unacknowledged submission and reads every job that is not
-// known to be finished. It takes no longer than the given moment.
+// askAll repeats every unacknowledged submission, and requests every job that is not
+// known to be finished. It takes no longer than moment.
 func (l *ledger) askAll(ctx context.Context, moment time.Duration, c *client.Client) {
 	ctx, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()

@@ -33,7 +33,7 @@ var (
 	seed      = flag.Uint64("seed", 0, "seed of the random choices; 0 takes the time")
 )
 
-// patience bounds every wait; nothing should take that long.
+// patience is the timeout for every wait. Reaching it means failure.
 const patience = must.Patience
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

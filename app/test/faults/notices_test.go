@@ -16,13 +16,12 @@ import (
 	"molrun/app/test/must"
 )
 
-// receiver receives notifications. It responds to each message with an error before it
-// accepts it.
+// receiver receives notifications. It rejects each message once before accepting it.
 type receiver struct {
 	t     *testing.T
 	mu    sync.Mutex
-	tried map[string]bool     // by webhook-id
-	taken map[string][]string // webhook-ids by job
+	tried map[string]bool     // webhook-ids that were rejected once
+	taken map[string][]string // webhook-ids that were accepted, by job
 }
 
 // newReceiver returns a receiver and its address.
@@ -73,13 +72,13 @@ func (s *server) post(path string, body any) {
 	must.OK(s.t, err)
 	defer a.Body.Close()
 	if a.StatusCode != http.StatusOK {
-		answer, _ := io.ReadAll(a.Body) // for the message
+		answer, _ := io.ReadAll(a.Body) // for the error message
 		s.t.Fatalf("%s %s: %d %s", path, text, a.StatusCode, answer)
 	}
 }
 
 // The service is killed while jobs end and notifications are sent: between the commit and
-// the delivery, and between the delivery and its record.
+// the delivery, or between the delivery and its record.
 func TestKillsLoseNoNotification(t *testing.T) {
 	t.Parallel()
 	hooked, hook := newReceiver(t)
@@ -95,7 +94,7 @@ func TestKillsLoseNoNotification(t *testing.T) {
 			s.post("/submit-job", map[string]any{"jobName": j.Name, "type": j.Type, "settings": j.Settings, "notify": []string{address}})
 			want = append(want, j.Name)
 		}
-		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond) // so that the kill hits at a random point
+		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond) // makes the kill hit at a random point
 		s.kill()
 		s.check()
 		s.start()

@@ -15,25 +15,25 @@ import (
 	"molrun/app/client"
 )
 
-// parts is what the client knows about a file that it sends in parts.
+// parts is what the client knows about a file that is sent in parts.
 type parts struct {
 	link   string // path and query of its uploadUrl
 	length int64
-	known  bool  // the first part announces its length
-	sent   int64 // highest offset sent by any request
-	acked  int64 // highest offset that a response reported as stored
+	known  bool  // the first request announces the length
+	sent   int64 // highest offset up to which any request has sent bytes
+	acked  int64 // highest offset that a response has reported as stored
 	busy   bool  // a client is sending a part
-	late   int   // number of broken parts that can still reach the service
+	late   int   // number of interrupted requests that might still reach the service
 }
 
 var errBroken = errors.New("the connection broke")
 
-// broken is a body that ends early.
+// broken is a request body that ends early.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errBroken }
 
-// offset queries how many bytes are stored, and whether the file is complete.
+// offset queries how many bytes are stored and whether the file is complete.
 func (p *parts) offset(ctx context.Context, base string) (at int64, whole bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodHead, base+p.link, nil)
 	if err != nil {
@@ -42,8 +42,8 @@ func (p *parts) offset(ctx context.Context, base string) (at int64, whole bool, 
 	return sendRequest(r)
 }
 
-// part returns the request that sends the bytes between two offsets. If breaks is set, it
-// breaks midway.
+// part returns a request that sends the bytes between two offsets. If breaks is set, its
+// body fails midway.
 func (p *parts) part(ctx context.Context, base, text string, from, to int64, breaks bool) (*http.Request, error) {
 	p.sent = max(p.sent, to)
 	var body io.Reader = strings.NewReader(text[from:to])
@@ -74,8 +74,8 @@ func (p *parts) part(ctx context.Context, base, text string, from, to int64, bre
 	return r, nil
 }
 
-// breakBeforeAByte sends the head of a part and nothing of its body, and waits until the
-// service abandons the request.
+// breakBeforeAByte sends the header of a request with a part but no byte of its body, and
+// waits until the service abandons the request.
 func (p *parts) breakBeforeAByte(base, text string, from int64) error {
 	r, err := p.part(context.Background(), base, text, from, from+1, false)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *parts) breakBeforeAByte(base, text string, from int64) error {
 	return err
 }
 
-// sendRequest sends a request and reads the stored length from the response.
+// sendRequest sends a request and returns the stored length according to the response.
 func sendRequest(r *http.Request) (at int64, whole bool, err error) {
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -116,7 +116,7 @@ func sendRequest(r *http.Request) (at int64, whole bool, err error) {
 	}
 	if answer.StatusCode >= 300 {
 		code := errorCode(text)
-		if r.Method == http.MethodHead { // HEAD responses have no body
+		if r.Method == http.MethodHead { // a HEAD response has no body
 			code = map[int]string{http.StatusForbidden: "LINK_EXPIRED", http.StatusNotFound: "NOT_FOUND"}[answer.StatusCode]
 		}
 		return 0, false, &client.Error{Status: answer.StatusCode, Code: code, Message: string(text)}
@@ -125,8 +125,8 @@ func sendRequest(r *http.Request) (at int64, whole bool, err error) {
 	return at, answer.Header.Get("Upload-Complete") == "?1", err
 }
 
-// compare records how many bytes a response reports as stored, and describes what is
-// wrong with that.
+// compare records the number of bytes that a response reports as stored. It describes the
+// error if that number is wrong.
 func (p *parts) compare(at int64) (wrong string) {
 	switch {
 	case at < p.acked:
@@ -138,7 +138,7 @@ func (p *parts) compare(at int64) (wrong string) {
 	return wrong
 }
 
-// sendParts begins a file that is sent in parts, or continues one.
+// sendParts starts to send a file in parts, or continues with one.
 func (w *loadClient) sendParts() error {
 	fact, err := w.takeParts()
 	if err != nil {
@@ -154,7 +154,7 @@ func (w *loadClient) sendParts() error {
 	return nil
 }
 
-// takeParts returns a file that no other client is sending.
+// takeParts returns a file that no other client is sending, and marks it busy.
 func (w *loadClient) takeParts() (*fileFact, error) {
 	var taken *fileFact
 	if w.rand.IntN(2) == 0 {
@@ -172,12 +172,12 @@ func (w *loadClient) takeParts() (*fileFact, error) {
 	name := fmt.Sprintf("%s-%d-%d-parts.txt", w.name, w.number, w.files)
 	var text strings.Builder
 	for n := range w.rand.IntN(4000) {
-		fmt.Fprintln(&text, name, n) // so that no two positions have the same bytes
+		fmt.Fprintln(&text, name, n) // makes the bytes at every position different
 	}
 	return w.beginParts(name, text.String(), w.rand.IntN(2) == 0)
 }
 
-// beginParts creates the upload of a file that is sent in parts.
+// beginParts creates an upload for a file that is sent in parts.
 func (w *loadClient) beginParts(name, text string, known bool) (*fileFact, error) {
 	u, err := w.client.CreateUpload(w.ctx, "", name)
 	if err != nil {
@@ -189,8 +189,8 @@ func (w *loadClient) beginParts(name, text string, known bool) (*fileFact, error
 	return fact, nil
 }
 
-// sendPart sends a part, starting where the service reports that the file ends. After the
-// last part it completes the upload.
+// sendPart sends a part from the offset that the service reports. After the last part it
+// completes the upload.
 func (w *loadClient) sendPart(fact *fileFact, to func(at int64) int64, breaks bool) error {
 	p := fact.parts
 	at, whole, err := p.offset(w.ctx, w.base)
@@ -205,7 +205,7 @@ func (w *loadClient) sendPart(fact *fileFact, to func(at int64) int64, breaks bo
 		}
 		at, whole, err = sendRequest(r)
 		if err != nil && p.late > 0 && except(err, "UPLOAD_OFFSET_MISMATCH") == nil {
-			p.late-- // it reached the service after the offset was queried
+			p.late-- // the request reached the service after the offset was queried
 			return nil
 		}
 		if breaks {
@@ -231,7 +231,7 @@ func (w *loadClient) sendPart(fact *fileFact, to func(at int64) int64, breaks bo
 	return nil
 }
 
-// stored records how much a response reports as stored.
+// stored records the number of bytes that a response reports as stored.
 func (w *loadClient) stored(fact *fileFact, at int64) {
 	w.ledger.acknowledge(func() {
 		if wrong := fact.parts.compare(at); wrong != "" && len(w.ledger.excused) == 0 {
@@ -240,7 +240,7 @@ func (w *loadClient) stored(fact *fileFact, at int64) {
 	})
 }
 
-// finishParts sends the rest of every file that was sent in parts.
+// finishParts sends the rest of every file that is being sent in parts.
 func (s *server) finishParts(l *ledger, v *verdict) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)

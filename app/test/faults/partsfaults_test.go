@@ -12,7 +12,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// partCalls are the calls that write a file sent in parts to disk.
+// partCalls has the kinds of calls that write a file sent in parts to disk.
 var partCalls = []failing{
 	{name: "create", calls: []string{"openat"}, files: `^uploads/partial/`},
 	{name: "reserve", calls: []string{"fallocate"}, files: `^uploads/partial/`},
@@ -26,7 +26,8 @@ var partCalls = []failing{
 	{name: "record", calls: []string{"fdatasync"}, files: `^jobs\.db$`},
 }
 
-// longText returns a text in which no two positions are alike.
+// longText returns a text whose lines are all different, so that misplaced bytes are
+// detected.
 func longText(size int) string {
 	var b strings.Builder
 	for n := 0; b.Len() < size; n++ {
@@ -40,9 +41,9 @@ func (s *server) sender(l *ledger) *loadClient {
 	return &loadClient{load: load{client: s.client(), base: s.base, ledger: l}, ctx: s.t.Context()}
 }
 
-// Every call that stores a file sent in parts fails in turn, or the service is killed
-// there. The file resumes where the service then reports that it ends: never after the
-// end of the stored bytes, never before an offset that was acknowledged.
+// Every call that stores a file sent in parts fails in turn, or the service is killed at
+// the call. Sending must resume at the offset that the service then reports: never beyond
+// the stored bytes, and never before an acknowledged offset.
 func TestFailingCallsLoseNoPart(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -65,8 +66,8 @@ func TestFailingCallsLoseNoPart(t *testing.T) {
 	}
 }
 
-// parts sends a file in parts while the n-th call fails, and reports whether the call was
-// made.
+// parts sends a file in parts while the n-th call fails, and reports whether that call
+// was made.
 func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	t.Helper()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"64MiB\"\n")
@@ -84,7 +85,7 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	}
 	s.run("touch", in.Armed)
 	to := func(at int64) int64 {
-		for _, end := range []int64{1 << 20, 12 << 20} { // longer than the amount recorded at a time
+		for _, end := range []int64{1 << 20, 12 << 20} { // more than is recorded at a time
 			if end > at {
 				return end
 			}
@@ -124,8 +125,8 @@ func (f failing) parts(t *testing.T, fault string, n int) (made bool) {
 	return in.made()
 }
 
-// A part that runs out of descriptors, at any point, is rejected temporarily. The stored
-// length is still known, and the file continues.
+// A part that runs out of descriptors, at any point, must be rejected with a temporary
+// error. The stored length must still be known, and sending can continue.
 func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 	t.Parallel()
 	must.Installed(t, "prlimit")
@@ -138,7 +139,7 @@ func TestPartsWithoutDescriptorsAreRefused(t *testing.T) {
 		fact, err := w.beginParts(fmt.Sprintf("f%d.txt", free), longText(3<<20), free%2 == 0)
 		must.OK(t, err)
 		for _, end := range []int64{1 << 20, 2 << 20, 3 << 20} {
-			at, _, err := fact.parts.offset(t.Context(), s.base) // also establishes the connection
+			at, _, err := fact.parts.offset(t.Context(), s.base) // also opens the connection
 			must.OK(t, err)
 			s.leaveDescriptors(free)
 			r, err := fact.parts.part(t.Context(), s.base, fact.text, at, end, false)

@@ -13,7 +13,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// needMachine skips the test if no virtual machine can be started.
+// needMachine skips the test if no virtual machine is available.
 func needMachine(t *testing.T) {
 	t.Helper()
 	if *machine == "" {
@@ -32,8 +32,8 @@ func guestLoad(boot int, r *rand.Rand) load {
 	return load{name: fmt.Sprintf("b%d", boot), clients: 6, jobs: 3, rows: 8, seed: r.Uint64()}
 }
 
-// The power fails repeatedly under load, once after the clock jumped a year ahead
-// and back, and once after a start without a battery for the clock.
+// The power fails repeatedly under load, once after the clock has jumped a year ahead and
+// back, and once after a boot without a battery-backed clock.
 func TestPowerCutsLoseNothingAcknowledged(t *testing.T) {
 	needMachine(t)
 	g := newGuest(t)
@@ -78,9 +78,9 @@ func TestPowerCutsLoseNothingAcknowledged(t *testing.T) {
 	t.Logf("acknowledged %d, %v", l.acknowledged(), v)
 }
 
-// compareResults checks that each job whose record says COMPLETED has its result: many
-// results are made durable at once, before the records. A result that has survived one
-// cut is not compared again.
+// compareResults checks that each job whose record says COMPLETED has its result. Many
+// results are made durable at once, before their records. A result that has survived one
+// power failure is not compared again.
 func (s *server) compareResults(l *ledger, v *verdict) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -102,7 +102,8 @@ func (s *server) compareResults(l *ledger, v *verdict) {
 	}
 }
 
-// sharedProcesses returns how many processes of the machine have run several rows.
+// sharedProcesses returns how many processes on the machine have run several jobs of a
+// batch.
 func (g *guest) sharedProcesses() (n int) {
 	g.t.Helper()
 	g.typeCommand(`for f in data/jobs/*/[0-9]*/run.json; do tr -d ' \n' <$f | grep -o '"pid":[0-9]*,"bootId":"[^"]*"'; done | sort | uniq -d | wc -l | sed 's/.*/shared processes: &./'`)
@@ -119,7 +120,7 @@ func (g *guest) sharedProcesses() (n int) {
 }
 
 // jumpClock sets the clock a year ahead under load, then back, and cuts the power. Links
-// made before a jump can be rejected after it.
+// created before a jump can be rejected after it.
 func (g *guest) jumpClock(l *ledger, random *rand.Rand) (sectors int) {
 	g.t.Helper()
 	l.note(func() { l.excused = []string{"LINK_EXPIRED", "LINK_INVALID"} })
@@ -133,9 +134,8 @@ func (g *guest) jumpClock(l *ledger, random *rand.Rand) (sectors int) {
 	return sectors
 }
 
-// startIn1970 switches the machine on as if its clock had no battery: molrun starts long
-// before any date in its data directory, and the clock is set under load, as a time
-// server does.
+// startIn1970 boots the machine as if its clock had no battery. molrun starts at a time
+// long before any in its data directory, and the clock is set under load, as NTP does.
 func (g *guest) startIn1970(l *ledger, random *rand.Rand) (sectors int) {
 	g.t.Helper()
 	g.clock = "1970-01-01T00:05:00"
@@ -149,7 +149,7 @@ func (g *guest) startIn1970(l *ledger, random *rand.Rand) (sectors int) {
 	return sectors
 }
 
-// setClock sets the machine's clock at an offset from the true time and waits until
+// setClock sets the machine's clock to the current time plus an offset, and waits until
 // molrun's responses show it.
 func (g *guest) setClock(beside time.Duration) {
 	g.t.Helper()
@@ -157,7 +157,7 @@ func (g *guest) setClock(beside time.Duration) {
 	g.clockShows(beside)
 }
 
-// clockShows waits until molrun's responses show the true time plus an offset.
+// clockShows waits until molrun's responses show the current time plus an offset.
 func (g *guest) clockShows(beside time.Duration) {
 	g.t.Helper()
 	c := &http.Client{Timeout: patience}
@@ -172,8 +172,8 @@ func (g *guest) clockShows(beside time.Duration) {
 	})
 }
 
-// This tests the method: if the disk acknowledges flushes without performing them,
-// acknowledged data is lost, and the comparison detects that.
+// This tests the other tests: if the disk acknowledges flushes without performing them,
+// acknowledged data is lost, and the comparison must detect that.
 func TestPowerCutDataLossOnLyingDiskIsDetected(t *testing.T) {
 	needMachine(t)
 	g := newGuest(t)

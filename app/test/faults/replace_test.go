@@ -14,9 +14,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// While jobs wait, another program is installed in place of the running one, in every
-// common way. Jobs start from the running program, not from the file at its path, so none
-// fails and none needs a second attempt.
+// While jobs are queued, a different program is installed in place of the running one, in
+// every common way. Jobs must start from the running program rather than the file at its
+// path, so that none fails and none needs a second attempt.
 func TestReplacedProgramFailsNoWaitingJob(t *testing.T) {
 	t.Parallel()
 	for _, sandboxed := range []bool{false, true} {
@@ -35,8 +35,8 @@ func TestReplacedProgramFailsNoWaitingJob(t *testing.T) {
 }
 
 // The program is replaced and the service restarted while jobs of a batch share a process
-// of the older program. That process continues and finishes its jobs; the next jobs get a
-// process of the newer program.
+// of the old program. That process must finish its jobs; later jobs get a process of the
+// new program.
 func TestUpgradeDuringSharedProcess(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "", "[runner]\ncpus = 1\nmemory = \"1GiB\"\n")
@@ -89,7 +89,7 @@ func (s *server) gatedBatch(name, gate string) {
 	})
 }
 
-// workerOf returns the process of a batch's job that has begun.
+// workerOf returns the PID of the process that runs a batch's jobs.
 func (s *server) workerOf(batch string) (pid int) {
 	s.t.Helper()
 	for job, err := range s.client().Jobs(s.t.Context(), client.JobFilter{Batch: batch, PageSize: 100}) {
@@ -116,7 +116,7 @@ func (s *server) linkBubblewrap() {
 }
 
 // replaceWhileJobsWait repeatedly replaces the program while a batch runs, and checks
-// that each of its jobs is completed by its first attempt.
+// that all its jobs are completed by their first attempts.
 func (s *server) replaceWhileJobsWait() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience+time.Duration(*waiting)*time.Second)
@@ -178,7 +178,7 @@ var replacements = []struct {
 	}},
 }
 
-// absence is how long the program is missing.
+// absence is how long the program's file is missing.
 const absence = 2 * time.Second
 
 // run runs a command on this machine.

@@ -16,14 +16,14 @@ import (
 	"molrun/app/test/must"
 )
 
-// A batch is submitted to the cluster in a few arrays, not job by job. Once its jobs are
-// known to be short, they share Slurm jobs.
+// A batch must be submitted to the cluster in a few arrays, not job by job. Once its jobs
+// are known to be short, they must share Slurm jobs.
 func TestRowsOnTheCluster(t *testing.T) {
 	oneCluster(t)
-	most := *arraySize - 1 // tasks in an array
+	most := *arraySize - 1 // maximum number of tasks in an array
 	c := cluster.New(t, cluster.Knobs{
 		Nodes: 2, CPUs: 4, MemoryMiB: 8000, NoGPUs: true,
-		SlurmdTimeout: 300, // so that a busy machine is not mistaken for a node that is down
+		SlurmdTimeout: 300, // long, so that a busy machine is not mistaken for a failed node
 		Extra:         fmt.Sprintf("MaxJobCount=50000\nMaxArraySize=%d\n", *arraySize),
 	})
 	s := newSite(t, c, fmt.Sprintf("max_jobs = %d\n", max(5000, *rows)))
@@ -80,13 +80,13 @@ func TestRowsOnTheCluster(t *testing.T) {
 	s.check()
 }
 
-// fifthOfWorker is a fifth of the time that a worker claims at once: at least five jobs
-// known to be no longer than this share one Slurm job. On a busy machine they can take
-// longer and share less.
+// fifthOfWorker is a fifth of the runtime that a worker claims at once, so that at least
+// five jobs known to be no longer than this share one Slurm job. On a busy machine, jobs
+// can take longer and fewer can share a Slurm job.
 const fifthOfWorker = 800 * time.Millisecond
 
-// longestRun returns the longest run time of a batch's jobs according to the records, on
-// which estimates of run times are based.
+// longestRun returns the longest recorded runtime of a batch's jobs. Estimates of
+// runtimes are based on these records.
 func (s *site) longestRun(ctx context.Context, c *client.Client, batch string) (longest time.Duration) {
 	s.t.Helper()
 	for job, err := range c.Jobs(ctx, client.JobFilter{Batch: batch, PageSize: 100}) {
@@ -114,7 +114,7 @@ func sum(numbers []int) (all int) {
 	return all
 }
 
-// smallestRows returns a batch of the shortest runs that the engine allows, with
+// smallestRows returns a batch of the shortest simulations that the engine allows, with
 // different seeds.
 func smallestRows(name string, n int) client.BatchSubmission {
 	b := client.BatchSubmission{Name: name, Type: "cg-idp", Terms: client.Terms{MaxRuntime: 600}}
@@ -148,7 +148,7 @@ func (s *site) workerDirs() []string {
 	return dirs
 }
 
-// arrays returns the number of tasks of each submission, largest first.
+// arrays returns the number of tasks in each submission, largest first.
 func (s *site) arrays() (tasks []int) {
 	lists, err := filepath.Glob(filepath.Join(s.shared, "submissions", "*"))
 	must.OK(s.t, err)

@@ -26,21 +26,21 @@ import (
 // of times.
 type server struct {
 	t       *testing.T
-	dir     string   // configuration, algorithms and diary
+	dir     string   // contains configuration, algorithms and diary
 	data    string   // data directory
-	program string   // molrun
-	prefix  []string // command that starts molrun, such as strace
-	env     []string // additional environment
-	remote  bool     // it runs in a virtual machine, where its diary cannot be read
+	program string   // path of molrun
+	prefix  []string // command line that starts molrun, such as strace
+	env     []string // additional environment variables
+	remote  bool     // the server runs in a virtual machine, where its diary cannot be read
 	key     string   // of an administrator of the organization "lab"
 	base    string
 	process *exec.Cmd
 	exited  chan struct{}
-	log     *whole.Log // since the last start
+	log     *whole.Log // log since the last start
 }
 
 // newServer prepares a server without starting it. If data is "", the data directory is
-// next to the configuration; config is TOML.
+// next to the configuration file. config is TOML.
 func newServer(t *testing.T, data, config string) *server {
 	t.Helper()
 	s := &server{t: t, dir: t.TempDir(), data: data, program: *program, log: &whole.Log{}}
@@ -67,7 +67,7 @@ func (s *server) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// command returns a molrun command on this server's data.
+// command returns a molrun command that uses this server's data.
 func (s *server) command(ctx context.Context, args ...string) *exec.Cmd {
 	argv := append(append([]string{}, s.prefix...), s.program)
 	argv = append(argv, args...)
@@ -109,23 +109,24 @@ func (s *server) start() {
 	must.OK(s.t, s.begin())
 }
 
-// follow collects the log, finds the address in it and waits for the exit.
+// follow collects the log, extracts the address from it and waits for the process to
+// exit.
 func follow(process *exec.Cmd, stderr io.Reader, log *whole.Log, listening chan<- string, exited chan<- struct{}) {
 	defer close(exited)
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var line struct{ Message, Listen, Level string }
-		_ = json.Unmarshal(lines.Bytes(), &line) // other lines have no message
+		_ = json.Unmarshal(lines.Bytes(), &line) // other lines are not JSON
 		switch {
 		case line.Level == "info" && strings.HasSuffix(line.Message, "request"):
 			continue // too many to keep
 		case line.Message == "started":
-			listening <- line.Listen // logged once
+			listening <- line.Listen // occurs once
 		}
 		log.AddLine(lines.Text())
 	}
-	_ = process.Wait() // ProcessState has the result
+	_ = process.Wait() // the result is in ProcessState
 }
 
 func (s *server) makeKey() error {
@@ -140,7 +141,7 @@ func (s *server) makeKey() error {
 	return nil
 }
 
-// client returns a client of the running server, closed when the test ends.
+// client returns a client for the running server, which is closed when the test ends.
 func (s *server) client() *client.Client {
 	c := client.NewWith(s.base, s.key, &http.Transport{MaxIdleConnsPerHost: 16})
 	s.t.Cleanup(c.Close)
@@ -157,7 +158,8 @@ func (s *server) ended() bool {
 	}
 }
 
-// await waits until the server exits and returns its exit code, or -1 for a signal.
+// await waits until the server exits and returns its exit code, or -1 if it was killed by
+// a signal.
 func (s *server) await() int {
 	s.t.Helper()
 	select {
@@ -168,7 +170,7 @@ func (s *server) await() int {
 	return s.process.ProcessState.ExitCode()
 }
 
-// kill kills the server with SIGKILL, as in a crash; tasks keep running.
+// kill kills the server with SIGKILL, which simulates a crash. Its tasks keep running.
 func (s *server) kill() {
 	if s.process == nil || s.process.Process == nil {
 		return
@@ -177,7 +179,7 @@ func (s *server) kill() {
 	<-s.exited
 }
 
-// stop stops the server with SIGTERM, as an operator would.
+// stop stops the server with SIGTERM, as an administrator would.
 func (s *server) stop() {
 	s.t.Helper()
 	must.OK(s.t, s.process.Process.Signal(syscall.SIGTERM))
@@ -204,8 +206,8 @@ func (s *server) checked(args ...string) (string, error) {
 	return string(out), err
 }
 
-// tasks returns the processes of this server's jobs: they have MOLRUN_TASK in
-// their environment and refer to this server's directories.
+// tasks returns the PIDs of this server's job processes, which have MOLRUN_TASK in their
+// environment and refer to this server's directories.
 func (s *server) tasks() (pids []int) {
 	entries, err := os.ReadDir("/proc")
 	must.OK(s.t, err)
@@ -216,7 +218,7 @@ func (s *server) tasks() (pids []int) {
 		}
 		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
 		if err != nil || !bytes.Contains(environ, []byte("MOLRUN_TASK=")) {
-			continue // exited, or not a task
+			continue // the process has exited or is not a task
 		}
 		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline")) // empty if the process has exited
 		where, _ := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))

@@ -17,8 +17,8 @@ import (
 )
 
 // The cost of a batch of known short jobs on a cluster, compared with a plain Slurm array
-// of the same program, and with one job that runs the program in a loop. This is a
-// measurement; it checks only that all jobs end well.
+// of the same program, and with one Slurm job that runs the program in a loop. This is a
+// measurement, which checks only that all jobs complete.
 func TestShortRowsNextToAPlainArray(t *testing.T) {
 	if *shortRows == 0 {
 		t.Skip("skipped: it measures -short-rows")
@@ -71,8 +71,8 @@ expected_seconds = %g
 memory = "16MiB"
 `
 
-// measureShort returns how many jobs of a batch run per second, from its submission to
-// its end.
+// measureShort submits a batch and returns its rate in jobs per second, from submission
+// to completion.
 func (s *site) measureShort(name string, n int) (rate float64) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), shortLimit(n))
@@ -92,13 +92,13 @@ func (s *site) measureShort(name string, n int) (rate float64) {
 	return float64(n) / time.Since(begin).Seconds()
 }
 
-// shortLimit bounds the wait for n short jobs, or tasks of Slurm.
+// shortLimit returns the maximum time to wait for n short jobs or Slurm tasks.
 func shortLimit(n int) time.Duration {
 	return patience + time.Duration(float64(n)*(*shortTime+1)*float64(time.Second))
 }
 
-// plainArray returns how many runs of a program per second Slurm achieves in an array. An
-// array too large for the cluster is submitted as several.
+// plainArray returns how many runs of a program per second Slurm achieves with an array.
+// If an array would be too large for the cluster, it submits several.
 func (s *site) plainArray(n int, program []string) (rate float64) {
 	s.t.Helper()
 	begin := time.Now()
@@ -121,14 +121,14 @@ func (s *site) loop(n int, program []string) (rate float64) {
 	return float64(n) / time.Since(begin).Seconds()
 }
 
-// sbatch submits a job and returns its number.
+// sbatch submits a job and returns its ID.
 func (s *site) sbatch(args ...string) string {
 	s.t.Helper()
 	args = append([]string{"--parsable", "--ntasks", "1", "--mem", "16", "--output", filepath.Join(s.t.TempDir(), "out-%a")}, args...)
 	return strings.TrimSpace(s.cluster.Run(s.t, "sbatch", args...))
 }
 
-// awaitSlurm waits until Slurm has ended these jobs.
+// awaitSlurm waits until the given Slurm jobs have ended.
 func (s *site) awaitSlurm(within time.Duration, ids []string) {
 	s.t.Helper()
 	begin := time.Now()

@@ -13,15 +13,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// site is a cluster, with a service that runs all its jobs there.
+// site is a cluster and a service that runs all its jobs there.
 type site struct {
 	*server
 	cluster  *cluster.Cluster
-	shared   string // directory that the service and the nodes share
-	commands string // directory of Slurm's commands
+	shared   string // directory shared by the service and the nodes
+	commands string // directory of Slurm commands
 }
 
-// newSite prepares a service for a running cluster without starting it.
+// newSite prepares a service that uses a running cluster, without starting the service.
 func newSite(t *testing.T, c *cluster.Cluster, config string) *site {
 	t.Helper()
 	s := &site{cluster: c, shared: t.TempDir(), commands: t.TempDir()}
@@ -69,7 +69,7 @@ func (s *site) warnings() string {
 	return all.String()
 }
 
-// wrapper wraps sbatch. It runs a hook once, before or after the command.
+// wrapper replaces sbatch. It runs a hook once, before or after the real command.
 const wrapper = `#!/bin/bash
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hook() {
@@ -87,8 +87,8 @@ rm -f "%[1]s/said.$$"
 exit $code
 `
 
-// setHook makes the next sbatch run a shell command line once, "before" or "after" the
-// real command.
+// setHook makes the next sbatch run a shell command line once, either before or after the
+// real command: when is "before" or "after".
 func (s *site) setHook(when, line string) {
 	s.t.Helper()
 	file := filepath.Join(s.commands, when)
@@ -97,8 +97,8 @@ func (s *site) setHook(when, line string) {
 	must.OK(s.t, os.Rename(file+".new", file))
 }
 
-// hookRan waits until a hook has run, and reports whether it did: there might have been
-// no submission.
+// hookRan waits until a hook has run, and reports whether it did. It might not, if
+// nothing is submitted.
 func (s *site) hookRan(when string, within time.Duration) bool {
 	file := filepath.Join(s.commands, when)
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -109,7 +109,7 @@ func (s *site) hookRan(when string, within time.Duration) bool {
 			return false
 		}
 		if time.Since(begin) > within+patience {
-			return false // it was killed while it ran
+			return false // the hook was killed while it ran
 		}
 	}
 }

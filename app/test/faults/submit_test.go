@@ -17,7 +17,7 @@ func (w *loadClient) submit() error {
 	return w.send(s)
 }
 
-// newJob returns a random job; ok is false if this client has submitted enough.
+// newJob returns a random job. It reports false if this client has submitted enough jobs.
 func (w *loadClient) newJob() (name string, s client.Submission, ok bool) {
 	if w.jobsMade >= w.jobs {
 		return "", s, false
@@ -27,7 +27,7 @@ func (w *loadClient) newJob() (name string, s client.Submission, ok bool) {
 	return name, w.job(w.rand, name), true
 }
 
-// send submits a job. It can be repeated: a name always refers to the same job.
+// send submits a job. Repeating it is safe, because a name always refers to the same job.
 func (w *loadClient) send(s client.Submission) error {
 	job, err := w.client.Submit(w.ctx, s)
 	if err != nil {
@@ -42,7 +42,7 @@ func (w *loadClient) send(s client.Submission) error {
 	return nil
 }
 
-// named records the ID of the job with this name. The ledger is locked.
+// named records the ID of the job with this name. The caller has locked the ledger.
 func (l *ledger) named(name string, job *client.Job) {
 	fact := l.jobs[name]
 	if fact.id == "" {
@@ -53,7 +53,7 @@ func (l *ledger) named(name string, job *client.Job) {
 	}
 }
 
-// submitBatch submits a batch, which is accepted as a whole or not at all.
+// submitBatch submits a batch, which must be accepted as a whole or not at all.
 func (w *loadClient) submitBatch() error {
 	_, first, ok := w.newJob()
 	if !ok {
@@ -62,7 +62,7 @@ func (w *loadClient) submitBatch() error {
 	return w.submitRows(first.Name+"-batch", first.Type, func(row string) client.Submission { return w.job(w.rand, row) })
 }
 
-// submitRows submits a batch with a new name and these jobs.
+// submitRows submits a batch with a new name, and with jobs returned by row.
 func (w *loadClient) submitRows(name, typ string, row func(name string) client.Submission) error {
 	var rows []*jobFact
 	for i := range max(2, w.rows) {
@@ -71,8 +71,8 @@ func (w *loadClient) submitRows(name, typ string, row func(name string) client.S
 	return w.submitWhole(name, typ, rows)
 }
 
-// submitPipeline submits a first job, some that read its result, and one that starts
-// after those. No client cancels or deletes them, so that all succeed.
+// submitPipeline submits a first job, some jobs that read its result, and one that starts
+// after those. Clients do not cancel or delete any of them, so all must succeed.
 func (w *loadClient) submitPipeline() error {
 	_, s, ok := w.newJob()
 	if !ok || w.kind != nil {
@@ -92,7 +92,7 @@ func (w *loadClient) submitPipeline() error {
 	return w.submitWhole(name, "", rows)
 }
 
-// submitWhole records and submits a batch. A pipeline itself has no type.
+// submitWhole records a batch and submits it. A pipeline as a whole has no type.
 func (w *loadClient) submitWhole(name, typ string, rows []*jobFact) error {
 	fact := &jobFact{submission: client.Submission{Name: name, Type: typ}, kept: typ == ""}
 	w.ledger.note(func() {
@@ -127,7 +127,7 @@ func (w *loadClient) sendBatch(fact jobFact) error {
 	return nil
 }
 
-// submitAgain repeats a submission, acknowledged or not.
+// submitAgain repeats a submission, whether or not it was acknowledged.
 func (w *loadClient) submitAgain() error {
 	fact, release, ok := w.ledger.reserve(w.rand, func(f jobFact) bool { return !f.isRow })
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// callNumbers are the system calls that the tracer can make fail or record.
+// callNumbers has the system calls that the tracer can make fail or record.
 var callNumbers = map[string]uint32{
 	"write": syscall.SYS_WRITE, "pwrite64": syscall.SYS_PWRITE64,
 	"fsync": syscall.SYS_FSYNC, "fdatasync": syscall.SYS_FDATASYNC, "syncfs": 306,
@@ -42,18 +42,18 @@ const (
 	filterTrace     = 0x7ff00000
 )
 
-// canInject returns an error if injections do not work here.
+// canInject returns an error on platforms where injections do not work.
 func canInject() error { return nil }
 
-// allowTracer lets a child trace this process even if Yama restricts that.
+// allowTracer lets any process trace this one, even if Yama restricts tracing.
 func allowTracer() {
-	syscall.RawSyscall(syscall.SYS_PRCTL, prSetPtracer, ^uintptr(0), 0) // fails without Yama, where it is not needed
+	syscall.RawSyscall(syscall.SYS_PRCTL, prSetPtracer, ^uintptr(0), 0) // fails without Yama, which is fine
 }
 
-// stopAt makes this thread and its descendants stop for the tracer at the given
-// system calls. Other calls run at full speed.
+// stopAt makes this thread and its descendants stop for the tracer at the given system
+// calls. All other calls run at full speed.
 func stopAt(calls []string) error {
-	filter := []syscall.SockFilter{{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS}} // the call's number
+	filter := []syscall.SockFilter{{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS}} // loads the number of the call
 	for i, name := range calls {
 		number, ok := callNumbers[name]
 		if !ok {
@@ -86,7 +86,7 @@ type tracer struct {
 	matches int
 }
 
-// traceThread traces the thread until it and all its descendants have ended.
+// traceThread traces the thread until it and all its descendants have exited.
 func traceThread(thread int, in injection, ready *os.File) error {
 	runtime.LockOSThread() // ptrace requests must come from the tracing thread
 	files, err := regexp.Compile(in.Files)
@@ -125,8 +125,8 @@ func traceThread(thread int, in injection, ready *os.File) error {
 	}
 }
 
-// resume resumes a stopped thread. If the thread has been killed, all requests fail, which
-// does not matter.
+// resume resumes a stopped thread. Errors are ignored, because all requests fail if the
+// thread has been killed.
 func (t *tracer) resume(thread int, status syscall.WaitStatus) {
 	signal := status.StopSignal()
 	switch event := int(status) >> 16; {
@@ -135,7 +135,7 @@ func (t *tracer) resume(thread int, status syscall.WaitStatus) {
 			_ = syscall.PtraceCont(thread, 0)
 		}
 	case event == eventStop && slices.Contains([]syscall.Signal{syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}, signal):
-		_ = ptrace(ptraceListen, thread, 0) // a normal group stop
+		_ = ptrace(ptraceListen, thread, 0) // an ordinary group stop
 	case event != 0:
 		_ = syscall.PtraceCont(thread, 0)
 	default:
@@ -143,12 +143,12 @@ func (t *tracer) resume(thread int, status syscall.WaitStatus) {
 	}
 }
 
-// judge injects the fault if the thread's next call is the one to fail. It reports
+// judge injects the fault if the thread's call is the one that should fail. It reports
 // whether the thread may continue.
 func (t *tracer) judge(thread int) bool {
 	var regs syscall.PtraceRegs
 	if syscall.PtraceGetRegs(thread, &regs) != nil {
-		return true // killed
+		return true // the thread was killed
 	}
 	name := callName(uint32(regs.Orig_rax))
 	path := t.describe(thread, name, [6]uint64{regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9})

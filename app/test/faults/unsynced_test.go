@@ -11,9 +11,9 @@ import (
 	"molrun/app/test/must"
 )
 
-// A commit ends with two syncs: of its data pages and of its meta page. While either
-// hangs, no response must reveal the commit, because a power cut could still undo it: not
-// to the submission, not to a repeated one, not to a read.
+// A commit ends with two syncs, one of its data pages and one of its meta page. While
+// either hangs, no response may reveal the commit, because a power failure could still
+// undo it: no response to the submission, to a repeated submission, or to a read.
 func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -21,7 +21,7 @@ func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, "", manyCPUs)
-			s.start() // for the key
+			s.start() // creates the key
 			s.stop()
 			in := injection{
 				Calls: []string{"fdatasync"}, Files: `^jobs\.db$`, Dir: s.data, When: n + 1,
@@ -56,7 +56,7 @@ func TestNoResponseRevealsACommitBeforeItsSync(t *testing.T) {
 	}
 }
 
-// unanswered fails the test if a response contains the job.
+// unanswered fails the test if the request gets a response with the job.
 func unanswered(ctx context.Context, t *testing.T, what string, ask func(context.Context) (*client.Job, error)) {
 	if job, err := ask(ctx); err == nil {
 		t.Errorf("the response to %s has job %s, which is not on disk yet", what, job.ID)

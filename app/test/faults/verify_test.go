@@ -26,7 +26,7 @@ func (v *verdict) String() string {
 		len(v.lost), len(v.duplicated), len(v.stuck), len(v.orphans))
 }
 
-// findings returns the first of each kind of finding.
+// findings returns up to 20 findings of each kind.
 func (v *verdict) findings() (lines []string) {
 	for what, all := range map[string][]string{
 		"lost": v.lost, "duplicated": v.duplicated, "stuck": v.stuck, "orphan process": v.orphans, "wrong": v.other,
@@ -38,7 +38,7 @@ func (v *verdict) findings() (lines []string) {
 	return lines
 }
 
-// report fails the test for everything found.
+// report fails the test, with an error for each finding.
 func (v *verdict) report(t *testing.T) {
 	t.Helper()
 	for _, line := range v.findings() {
@@ -46,7 +46,7 @@ func (v *verdict) report(t *testing.T) {
 	}
 }
 
-// stop ends the test if anything was found.
+// stop ends the test if there are any findings.
 func (v *verdict) stop(t *testing.T) {
 	t.Helper()
 	if len(v.lost)+len(v.duplicated)+len(v.stuck)+len(v.orphans)+len(v.other) > 0 {
@@ -61,8 +61,8 @@ func sameSettings(job *client.Job, s client.Submission) bool {
 	return json.Compact(&a, job.Settings) == nil && json.Compact(&b, s.Settings) == nil && bytes.Equal(a.Bytes(), b.Bytes())
 }
 
-// verify compares all jobs and uploads with the ledger while no client is active.
-// It downloads files that were not verified yet or, with again, all files.
+// verify compares all jobs and uploads with the ledger while no client is active. It
+// downloads files that have not been verified, or all files if again is set.
 func (s *server) verify(l *ledger, v *verdict, again bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -77,7 +77,7 @@ func (s *server) verify(l *ledger, v *verdict, again bool) {
 	must.OK(s.t, l.compareFiles(ctx, c, s.base, v, again))
 }
 
-// compareJobs compares all jobs. The ledger is locked.
+// compareJobs compares all jobs. The caller has locked the ledger.
 func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) error {
 	there, ids := map[string]*client.Job{}, map[string]string{}
 	take := func(job *client.Job) {
@@ -106,7 +106,7 @@ func (l *ledger) compareJobs(ctx context.Context, c *client.Client, v *verdict) 
 	return nil
 }
 
-// everyJob iterates over all jobs, each batch before its jobs. It stops at the first
+// everyJob iterates over all jobs, with each batch before its jobs. It stops at the first
 // error.
 func everyJob(ctx context.Context, c *client.Client) iter.Seq2[*client.Job, error] {
 	return func(yield func(*client.Job, error) bool) {
@@ -123,8 +123,8 @@ func everyJob(ctx context.Context, c *client.Client) iter.Seq2[*client.Job, erro
 	}
 }
 
-// rowsOf iterates over the jobs of a listed batch. A page contains only a few megabytes
-// of jobs; a longer batch needs a separate listing.
+// rowsOf iterates over the jobs of a batch in a listing. A page contains only a few
+// megabytes of jobs, so a longer batch needs its own listing.
 func rowsOf(ctx context.Context, c *client.Client, batch *client.Job) iter.Seq2[*client.Job, error] {
 	if batch.SubjobsTruncated {
 		return c.Jobs(ctx, client.JobFilter{Batch: batch.Name, WholeOrganization: true, PageSize: 100})
@@ -138,11 +138,11 @@ func rowsOf(ctx context.Context, c *client.Client, batch *client.Job) iter.Seq2[
 	}
 }
 
-// compare compares one job; job is nil if the service has none with this name.
+// compare compares one job. job is nil if the service has none with this name.
 func (f *jobFact) compare(name string, job *client.Job, v *verdict) {
 	switch {
 	case f.deleting && !f.deleted:
-		f.deleted = job == nil // both are allowed; from now on it must not change
+		f.deleted = job == nil // both outcomes are allowed, but from now on this one must not change
 		f.deleting = f.deleted
 	case job == nil && f.id != "" && !f.deleted:
 		v.lost = append(v.lost, "job "+name)
@@ -153,7 +153,7 @@ func (f *jobFact) compare(name string, job *client.Job, v *verdict) {
 		return
 	}
 	if f.id == "" {
-		f.id = job.ID // the response was lost; from now on the ID must not change
+		f.id = job.ID // the response was lost, but from now on the ID must not change
 	}
 	if f.id != job.ID {
 		v.duplicated = append(v.duplicated, fmt.Sprintf("job %s was %s and is now %s", name, f.id, job.ID))
@@ -170,14 +170,14 @@ func (f *jobFact) compare(name string, job *client.Job, v *verdict) {
 	}
 }
 
-// compareChanges checks changes that were acknowledged after the submission.
+// compareChanges checks changes to the job that were acknowledged.
 func (f *jobFact) compareChanges(name string, job *client.Job, v *verdict) {
 	if f.pinned && !job.Pinned {
 		v.lost = append(v.lost, "the pin of job "+name)
 	}
 	switch {
 	case f.retrying:
-		f.retrying, f.retried, f.stopping, f.attempts = false, true, false, 0 // both are allowed; from now on it must not change
+		f.retrying, f.retried, f.stopping, f.attempts = false, true, false, 0 // both outcomes are allowed, but from now on this one must not change
 	case f.stopping && (!job.Finished() && job.StatusReason != "being stopped" || job.Attempts > f.attempts):
 		v.lost = append(v.lost, fmt.Sprintf("the cancellation of job %s: it is %s (%s) in attempt %d", name, job.Status, job.StatusReason, job.Attempts))
 	case f.retried && !f.cancelling && job.Status == "FAILED" && job.Attempts <= f.attempts:
@@ -185,7 +185,7 @@ func (f *jobFact) compareChanges(name string, job *client.Job, v *verdict) {
 	}
 }
 
-// compareFiles compares all uploads. The ledger is locked.
+// compareFiles compares all uploads. The caller has locked the ledger.
 func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string, v *verdict, again bool) error {
 	there := map[string]*client.File{}
 	for file, err := range c.Files(ctx, client.FileFilter{PageSize: 100}) {
@@ -205,7 +205,7 @@ func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string
 			fact.deleting = fact.deleted
 		case fact.deleted && file != nil:
 			v.lost = append(v.lost, "the deletion of file "+id)
-		case fact.deleted, file == nil && !fact.completed && len(l.excused) > 0: // a clock set ahead makes uploads expire
+		case fact.deleted, file == nil && !fact.completed && len(l.excused) > 0: // uploads can expire after the clock was set ahead
 		case file == nil || fact.sent && file.SHA256 != fact.sha256():
 			v.lost = append(v.lost, fmt.Sprintf("upload %s, sent: %v: %+v", id, fact.sent, file))
 		case fact.completed && (file.Status != "completed" || file.SHA256 != fact.sha256() || file.Size != int64(len(fact.text))):
@@ -218,8 +218,8 @@ func (l *ledger) compareFiles(ctx context.Context, c *client.Client, base string
 	return l.compareBytes(ctx, base, v, again)
 }
 
-// compareParts compares the stored lengths of the files that are sent in parts. The
-// ledger is locked.
+// compareParts compares the stored lengths of files that are being sent in parts. The
+// caller has locked the ledger.
 func (l *ledger) compareParts(ctx context.Context, base string, v *verdict) error {
 	for id, fact := range l.files {
 		if fact.parts == nil || fact.sent || len(l.excused) > 0 {
@@ -240,7 +240,8 @@ func (l *ledger) compareParts(ctx context.Context, base string, v *verdict) erro
 	return nil
 }
 
-// compareBytes downloads and compares files. The ledger is locked.
+// compareBytes downloads files and compares their content. The caller has locked the
+// ledger.
 func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, again bool) error {
 	for id, fact := range l.files {
 		if !fact.completed || fact.deleted || fact.fetched && !again {
@@ -248,7 +249,7 @@ func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, agai
 		}
 		text, err := get(ctx, base+fact.link)
 		if except(err, l.excused...) == nil && err != nil {
-			continue // the link is rejected as expected; its record was compared
+			continue // the link may be rejected; the record of the file has already been compared
 		}
 		if except(err, "NOT_FOUND") == nil && err != nil {
 			v.lost = append(v.lost, "the bytes of file "+id)
@@ -264,7 +265,7 @@ func (l *ledger) compareBytes(ctx context.Context, base string, v *verdict, agai
 	return nil
 }
 
-// drain waits until every job is finished; a job that does not finish is stuck.
+// drain waits until every job is finished. Jobs that do not finish are recorded as stuck.
 func (s *server) drain(l *ledger, v *verdict) {
 	s.t.Helper()
 	s.finishParts(l, v)
@@ -289,10 +290,10 @@ func (s *server) drain(l *ledger, v *verdict) {
 	}
 }
 
-// compareDiary compares a finished job with its page of the diary: no attempt ran twice
-// or overlapped another one, the last attempt of a completed job succeeded, and a job
-// failed only because a client canceled it or its program exits with an error, unless the
-// fault explains more.
+// compareDiary compares a finished job with its page of the diary. No attempt may have
+// run twice or overlapped with another, and the last attempt of a completed job must have
+// succeeded. A job may have failed only because a client canceled it or its program exits
+// with an error, unless the fault allows other reasons.
 func (v *verdict) compareDiary(job *client.Job, p page, fact *jobFact) {
 	v.comparePage(job, p)
 	var last execution
@@ -317,8 +318,8 @@ func (v *verdict) compareDiary(job *client.Job, p page, fact *jobFact) {
 	}
 }
 
-// compareOrder checks that a job of a pipeline began only after the jobs it waits for had
-// succeeded.
+// compareOrder checks that a job of a pipeline began only after the jobs that it waits
+// for had succeeded.
 func (s *server) compareOrder(name string, fact *jobFact, v *verdict) {
 	own := s.readDiary(name).executions
 	for _, before := range fact.after {
@@ -332,7 +333,7 @@ func (s *server) compareOrder(name string, fact *jobFact, v *verdict) {
 	}
 }
 
-// comparePage looks for attempts that ran twice or overlapped.
+// comparePage records attempts that ran twice or overlapped.
 func (v *verdict) comparePage(job *client.Job, p page) {
 	if p.wrong != "" {
 		v.other = append(v.other, fmt.Sprintf("the diary of job %s: %s", job.Name, p.wrong))
@@ -350,7 +351,8 @@ func (v *verdict) comparePage(job *client.Job, p page) {
 	}
 }
 
-// findOrphans waits for the jobs' processes to exit; those that do not are orphans.
+// findOrphans waits for the jobs' processes to exit. It records those that do not exit as
+// orphans.
 func (s *server) findOrphans(v *verdict) {
 	s.t.Helper()
 	for _, pid := range waitForNone(s.tasks, patience) {
@@ -358,8 +360,8 @@ func (s *server) findOrphans(v *verdict) {
 	}
 }
 
-// waitForNone calls list until it returns nothing, or until the given time has passed,
-// and returns the rest.
+// waitForNone calls list until it returns nothing or the given time has passed, and
+// returns the last list.
 func waitForNone[T any](list func() []T, within time.Duration) (left []T) {
 	for begin := time.Now(); time.Since(begin) < within; time.Sleep(50 * time.Millisecond) {
 		if left = list(); len(left) == 0 {

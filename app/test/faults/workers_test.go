@@ -17,14 +17,14 @@ import (
 	"molrun/app/test/must"
 )
 
-// workerCalls are the calls of the service and the worker on the files that coordinate
-// them. The process that makes the call, either of the two, is killed before it.
+// workerCalls has the system calls that the service and the worker make on the files by
+// which they coordinate. Whichever process makes the call is killed before it.
 var workerCalls = []struct {
 	name   string
 	calls  []string
 	files  string
-	errno  syscall.Errno // 0 kills
-	common int           // lower bound of how often a run makes it
+	errno  syscall.Errno // 0 kills the process
+	common int           // minimum number of such calls in a run
 }{
 	{"portion", []string{"openat", "write", "rename", "renameat", "renameat2"}, `^workers/[^/]+/rows\.`, 0, 12},
 	{"lock", []string{"openat", "link", "linkat"}, `^(workers/[^/]+|jobs/[^/]+/[0-9]+)/run\.lock`, 0, 90},
@@ -39,12 +39,12 @@ var workerCalls = []struct {
 	{"failing portion", []string{"write", "rename", "renameat", "renameat2"}, `^workers/[^/]+/rows\.`, syscall.ENOSPC, 8},
 }
 
-// workerRows is the number of jobs in a run's batch.
+// workerRows is the number of jobs in each batch.
 const workerRows = 30
 
-// A worker or the service is killed at each step of handling a batch's jobs, or a call
-// fails. Every job ends well, in one or two attempts, which never overlap, and one
-// outcome counts.
+// A worker or the service is killed at each step of handling a batch's jobs, or a system
+// call fails. Every job must complete in one or two attempts, which never overlap, and
+// exactly one outcome must count.
 func TestKillsAtEachWorkerStep(t *testing.T) {
 	t.Parallel()
 	needInjection(t)
@@ -53,7 +53,7 @@ func TestKillsAtEachWorkerStep(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, "", "[runner]\ncpus = 2\nmemory = \"1GiB\"\ngrace = \"1s\"\n")
 			s.start()
-			s.diaryBatch("first", 4) // establishes that jobs are short
+			s.diaryBatch("first", 4) // makes the jobs known to be short
 			s.finish("first")
 			s.stop()
 			random := rand.New(rand.NewPCG(*seed, uint64(len(f.name))))
@@ -104,8 +104,8 @@ func TestKillsAtEachWorkerStep(t *testing.T) {
 	}
 }
 
-// diaryBatch submits a batch of jobs that keep diaries. The response can be lost with the
-// service.
+// diaryBatch submits a batch of jobs that write the diary. The service might die before
+// it responds.
 func (s *server) diaryBatch(name string, rows int) {
 	b := client.BatchSubmission{Name: name, Type: "diary"}
 	for n := range rows {
@@ -132,7 +132,8 @@ func (s *server) finish(name string) {
 	})
 }
 
-// compareDiaries checks every job of a batch, and returns how many shared a process.
+// compareDiaries checks every job of a batch, and returns how many of them shared a
+// process.
 func (s *server) compareDiaries(batch string) (shared int) {
 	s.t.Helper()
 	processes, v := map[int]int{}, &verdict{mayRepeat: true}

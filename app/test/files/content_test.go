@@ -10,19 +10,19 @@ import (
 	"molrun/app/test/must"
 )
 
-// counts are the values that readers must agree on.
+// counts are the values on which all readers must agree.
 type counts struct {
 	Models   int    `json:"models"`
-	Chains   int    `json:"chains"`   // chains with polymers
-	Residues int    `json:"residues"` // of polymers
+	Chains   int    `json:"chains"`   // polymer chains
+	Residues int    `json:"residues"` // residues in polymers
 	Ligands  int    `json:"ligands"`
 	Waters   int    `json:"waters"`
-	Atoms    int    `json:"atoms"` // of the first model, in all alternate locations
+	Atoms    int    `json:"atoms"` // atoms in the first model, with all alternate locations
 	Error    string `json:"error,omitempty"`
 }
 
 // together adds ligands to the residues of polymers, so that everything except water is
-// in one count.
+// counted together.
 func (c counts) together() counts {
 	c.Residues, c.Ligands, c.Chains = c.Residues+c.Ligands, 0, 0
 	return c
@@ -31,22 +31,22 @@ func (c counts) together() counts {
 // atom is an atom of a structure before it is written.
 type atom struct {
 	name, alternate, residue, chain, insertion, element string
-	number, sequence                                    int // sequence 0 is no part of a polymer
+	number, sequence                                    int // sequence is 0 outside polymers
 	place                                               [3]float64
-	hetero, last                                        bool // last of a polymer
+	hetero, last                                        bool // last means the last atom of a polymer
 }
 
-// molecules is the content of a file.
+// molecules is the content of a structure file.
 type molecules struct {
 	random   *rand.Rand
-	residues [][]atom // of a file
+	residues [][]atom // only for structures read from a file
 	atoms    []atom
 	want     counts
 }
 
-// read returns the residues of a file as molrun reads them; gemmi's counts of the file
-// confirm them. Chains are renamed, and waters numbered, so that any format can hold
-// them.
+// read returns the residues of a file as molrun reads them; they are confirmed by gemmi's
+// counts for that file. It renames chains and renumbers waters so that every format can
+// represent them.
 func read(t testing.TB, path string) (m molecules) {
 	t.Helper()
 	model, err := structure.Read(strings.NewReader(must.Read(t, path)))
@@ -103,7 +103,7 @@ func protein(t testing.TB) [][]atom {
 	return read(t, "../../algorithm/builtin/examples/lysozyme.pdb").residues
 }
 
-// again returns the same structure, to be written differently.
+// again returns a copy of the structure, to be written with different random choices.
 func (m molecules) again(random *rand.Rand) *molecules {
 	m.random = random
 	for _, r := range m.residues {
@@ -118,7 +118,7 @@ func (m molecules) again(random *rand.Rand) *molecules {
 	return &m
 }
 
-// invented returns a structure of random chains, ligands and water.
+// invented returns a structure of random chains, ligands and waters.
 func invented(random *rand.Rand, of [][]atom) *molecules {
 	m := &molecules{random: random, want: counts{Models: 1}}
 	chains := 1 + random.IntN(3)
@@ -141,7 +141,7 @@ func invented(random *rand.Rand, of [][]atom) *molecules {
 
 func letter(chain int) string { return string(rune('A' + chain)) }
 
-// polymer adds residues, and ends the polymer after the last atom.
+// polymer adds residues, and marks the last atom as the end of the polymer.
 func (m *molecules) polymer(residues int, add func(k int)) {
 	for k := range residues {
 		add(k)
@@ -151,7 +151,7 @@ func (m *molecules) polymer(residues int, add func(k int)) {
 	m.want.Residues += residues
 }
 
-// chain adds a segment of a protein, in which some residues are modified, have insertion
+// chain adds a segment of a protein in which some residues are modified, have insertion
 // codes, or have alternate locations.
 func (m *molecules) chain(chain int, of [][]atom) {
 	n := 5 + m.random.IntN(20)
@@ -200,8 +200,8 @@ func several(r []atom) (all []atom) {
 	return all
 }
 
-// alternate returns atoms at another location, of another residue if residue is not
-// empty.
+// alternate returns the atoms at another location. If residue is not empty, they belong
+// to that residue.
 func alternate(of []atom, code, residue string) []atom {
 	all := slices.Clone(of)
 	for k := range all {
@@ -228,13 +228,13 @@ func (m *molecules) nucleic(chain int) {
 				place: [3]float64{100*float64(chain) + 7.6*float64(k) + 1.5*float64(i), 50, 0},
 			})
 		}
-		for i := range 5 { // of one residue
+		for i := range 5 { // all five atoms are in one residue
 			m.atoms[len(m.atoms)-1-i].residue = m.atoms[len(m.atoms)-5].residue
 		}
 	})
 }
 
-// hetero adds a molecule that is not a polymer.
+// hetero adds a molecule outside the polymers.
 func (m *molecules) hetero(chain int, residue string, number int, names ...string) {
 	at := [3]float64{100*float64(chain) + 40*m.random.Float64(), 60 + 30*m.random.Float64(), 40 * m.random.Float64()}
 	for i, name := range names {

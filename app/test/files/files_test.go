@@ -17,7 +17,8 @@ import (
 	"molrun/app/test/must"
 )
 
-// spellings returns the number of files to generate: SPELLINGS, if set.
+// spellings returns the number of files to generate, which the variable SPELLINGS can
+// set.
 func spellings(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SPELLINGS")
@@ -29,11 +30,11 @@ func spellings(t *testing.T) int {
 	return n
 }
 
-// foreign lists files that gemmi reads differently, by the rules in doc.go.
+// foreign lists files that gemmi reads differently according to the rules in doc.go.
 var foreign = strings.Fields("bom.cif bom.pdb cr.pdb dimer-blank.pdb named-pdb-but-gz.pdb waters-hex.pdb waters-wrap.pdb.gz")
 
-// stored returns the paths of all structures in the repository, each content once, and of
-// those named by STRUCTURES.
+// stored returns the paths of all structures in the repository, without duplicates, and
+// of those listed in the variable STRUCTURES.
 func stored(t *testing.T) (all []string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -50,8 +51,9 @@ func stored(t *testing.T) (all []string) {
 	return all
 }
 
-// maker returns a function that makes the file with a given number, which is always the
-// same. The files alternate between structures in the repository and random content.
+// maker returns a function that generates the file with a given number, which is always
+// the same. The files cycle through the structures in the repository and one random
+// structure.
 func maker(t *testing.T) func(number int) *spelling {
 	t.Helper()
 	of := protein(t)
@@ -103,8 +105,7 @@ func TestStructuresAreReadAlike(t *testing.T) {
 	}
 }
 
-// keep stores a file for the test of the viewer, and adds a line with its counts to the
-// list.
+// keep stores a file for the tests of the viewer, and appends its counts to their list.
 func (s *spelling) keep(t *testing.T, dir string) {
 	t.Helper()
 	must.Write(t, filepath.Join(dir, s.name), string(s.text))
@@ -144,7 +145,7 @@ func TestStructuresAreReadAsGemmiReadsThem(t *testing.T) {
 	}
 }
 
-// gemmi returns a function that returns gemmi's counts of a file.
+// gemmi returns a function that returns gemmi's counts for a file.
 func gemmi(t *testing.T) func(path string) counts {
 	t.Helper()
 	if exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import gemmi").Run() != nil {
@@ -158,7 +159,7 @@ func gemmi(t *testing.T) func(path string) counts {
 	must.OK(t, err)
 	must.OK(t, c.Start())
 	t.Cleanup(func() {
-		_ = in.Close() // this ends it
+		_ = in.Close() // gemmi exits at the end of its input
 		_ = c.Wait()
 	})
 	lines := bufio.NewScanner(out)

@@ -12,18 +12,18 @@ import (
 	"unicode/utf16"
 )
 
-// spelling is a file, with the description that is printed if a reader fails.
+// spelling is a generated file, with the description to print if a reader fails.
 type spelling struct {
 	name    string
 	text    []byte
-	how     []string // special features
-	foreign bool     // gemmi reads it differently, by the rules in doc.go
-	shared  bool     // waters share numbers, which the viewer joins
-	guessed bool     // nothing in the file shows gemmi where polymers end
+	how     []string // features that not every file has
+	foreign bool     // gemmi reads it differently according to the rules in doc.go
+	shared  bool     // waters share numbers, so that the viewer joins them
+	guessed bool     // nothing in the file tells gemmi where polymers end
 	want    counts
 }
 
-// chance returns true with probability 1/of, and records how if it does.
+// chance returns true with probability 1/of, in which case it records how.
 func (s *spelling) chance(random *rand.Rand, of int, how string) bool {
 	if random.IntN(of) > 0 {
 		return false
@@ -32,7 +32,7 @@ func (s *spelling) chance(random *rand.Rand, of int, how string) bool {
 	return true
 }
 
-// spell writes a structure in one of many ways.
+// spell writes a structure in one of many possible ways.
 func spell(m *molecules, number int) *spelling {
 	r := m.random
 	s := &spelling{want: m.want}
@@ -63,7 +63,7 @@ func spell(m *molecules, number int) *spelling {
 	if s.chance(r, 8, "gzip") {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
-		_, _ = w.Write(s.text) // to memory
+		_, _ = w.Write(s.text) // a bytes.Buffer cannot fail
 		_ = w.Close()
 		s.text = b.Bytes()
 		if !s.chance(r, 2, "without a name for it") {
@@ -75,7 +75,7 @@ func spell(m *molecules, number int) *spelling {
 	return s
 }
 
-// wide encodes a text in UTF-16 with a byte order mark.
+// wide encodes a string in UTF-16 with a byte order mark.
 func wide(text string, little bool) string {
 	var order binary.AppendByteOrder = binary.BigEndian
 	if little {
@@ -90,7 +90,7 @@ func wide(text string, little bool) string {
 
 var record = regexp.MustCompile(`(?m)^[A-Z]{3,6}\b`)
 
-// pdb writes a PDB file.
+// pdb returns the structure as a PDB file.
 func (s *spelling) pdb(m *molecules) string {
 	r := m.random
 	var out strings.Builder
@@ -161,7 +161,7 @@ func (s *spelling) pdb(m *molecules) string {
 	return out.String()
 }
 
-// renumber gives the residues of some files numbers too large for their columns.
+// renumber gives the residues of some files numbers that are too large for their columns.
 func (s *spelling) renumber(r *rand.Rand, atoms []atom) {
 	if !s.chance(r, 5, "residues beyond 9999") {
 		return
@@ -197,7 +197,7 @@ func pdbLine(a atom, serial int, shifts, blank bool, ends []string) string {
 	}
 	text := fmt.Sprintf("%5d ", serial)
 	if serial > 99_999 && !shifts {
-		text = fmt.Sprintf("%d", serial) // uses the blank after it
+		text = fmt.Sprintf("%d", serial) // also takes the blank column that follows
 	}
 	return fmt.Sprintf("%s%s%-4s%1s%3s %1s%4s%1s   %8.3f%8.3f%8.3f%6.2f%6.2f    %s%2s%s",
 		record, text, name, a.alternate, a.residue, chain, number, a.insertion, a.place[0], a.place[1], a.place[2], a.occupancy(), 20.0, ends[0], a.element, ends[1])
@@ -205,14 +205,14 @@ func pdbLine(a atom, serial int, shifts, blank bool, ends []string) string {
 
 func (a *atom) occupancy() float64 { return map[string]float64{"": 1, "A": 0.6, "B": 0.4}[a.alternate] }
 
-// hybrid encodes a number from 10,000 up in four columns.
+// hybrid encodes a number of at least 10,000 in four columns, as hybrid-36 does.
 func hybrid(number int) string {
 	n := number - 10_000 + 10*36*36*36
 	digits := "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return string([]byte{digits[n/36/36/36], digits[n/36/36%36], digits[n/36%36], digits[n%36]})
 }
 
-// cif writes an mmCIF file.
+// cif returns the structure as an mmCIF file.
 func (s *spelling) cif(m *molecules) string {
 	r := m.random
 	c := &cifWriter{spelling: s, random: r, upper: s.chance(r, 4, "tags in upper case"), mixed: s.chance(r, 6, "tags in any case"), wraps: s.chance(r, 4, "wrapped rows"), tabs: s.chance(r, 6, "tabs"), joins: s.chance(r, 6, "rows in one line"), quotes: s.chance(r, 3, "quotes")}
@@ -268,8 +268,8 @@ func (c *cifWriter) entities() {
 	c.line("loop_\n" + c.tag("_entity.id") + "\n" + c.tag("_entity.type") + "\n1 polymer\n2 non-polymer\n3 water\n#")
 }
 
-// atoms writes the table of atoms, with its columns in any order. Optional columns are
-// sometimes left out.
+// atoms writes the atom table with its columns in random order. Some optional columns are
+// left out.
 func (c *cifWriter) atoms(atoms []atom, models int, entities bool) {
 	columns := strings.Fields("group_PDB id label_atom_id label_comp_id label_asym_id auth_asym_id auth_seq_id Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv label_alt_id pdbx_PDB_ins_code type_symbol pdbx_PDB_model_num")
 	for optional := range strings.FieldsSeq("auth_comp_id auth_atom_id Cartn_x_esd") {
@@ -356,7 +356,7 @@ func (c *cifWriter) quoted(column, value string) string {
 	return value
 }
 
-// value returns the value of a column of an atom.
+// value returns an atom's value in a column.
 func (a *atom) value(column string, serial, model int) string {
 	switch column {
 	case "group_PDB":

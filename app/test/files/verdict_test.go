@@ -23,7 +23,7 @@ import (
 	"molrun/app/test/must"
 )
 
-// types is the catalogue with the built-in types.
+// types returns the catalogue with all built-in types.
 func types(t *testing.T) *algorithm.Catalogue {
 	t.Helper()
 	all, err := builtin.Catalogue("", []string{builtin.All}, func(m algorithm.Mistake) { t.Error(m) })
@@ -38,7 +38,7 @@ func contentOf(all *algorithm.Catalogue, setting string) *content.Want {
 }
 
 // checkReport returns the submission check's report on a file for a setting such as
-// dssp.structure, without the setting's size limits.
+// dssp.structure. It does not apply the setting's size limits.
 func checkReport(t *testing.T, all *algorithm.Catalogue, setting, text string) *content.Report {
 	t.Helper()
 	want := *contentOf(all, setting)
@@ -50,10 +50,10 @@ func checkReport(t *testing.T, all *algorithm.Catalogue, setting, text string) *
 	return report
 }
 
-// TestAStructureHasOneVerdict compares the results of the check, an engine, `molrun
-// engine pdb` and catalogue types for a file: its content, or what is wrong with it. PDB
-// files cannot hold all content; types that are given such a file report what `molrun
-// engine pdb` would.
+// TestAStructureHasOneVerdict compares what the check, an engine, `molrun engine pdb` and
+// catalogue types report for a file: its content, or the error in it. PDB files cannot
+// represent all content; types that are given a PDB file must then report the same error
+// as `molrun engine pdb`.
 func TestAStructureHasOneVerdict(t *testing.T) {
 	all := types(t)
 	texts := map[string]string{}
@@ -66,7 +66,7 @@ func TestAStructureHasOneVerdict(t *testing.T) {
 		texts[s.name+" "+strings.Join(s.how, ", ")] = string(s.text)
 	}
 	pdb, cif := must.Read(t, "testdata/content.pdb"), must.Read(t, "testdata/same-unwrapped.cif")
-	wrong := map[string]string{ // by the content of the message
+	wrong := map[string]string{ // by a part of the error message
 		"has a tab in line 2":                               strings.Replace(pdb, "ATOM      2 ", "ATOM\t    2 ", 1),
 		"has leading blanks before the atom in line 1":      " " + pdb,
 		"has its columns shifted by one in line 2":          strings.Replace(pdb, "CA  ASP", "CA ASP", 1),
@@ -114,7 +114,7 @@ func TestAStructureHasOneVerdict(t *testing.T) {
 	}
 }
 
-// sentence returns the text of an error without its prefix.
+// sentence returns an error message without its prefix.
 func sentence(err error, before string) string {
 	if err == nil {
 		return ""
@@ -122,7 +122,7 @@ func sentence(err error, before string) string {
 	return strings.TrimPrefix(err.Error(), before)
 }
 
-// one is a file that is returned for any reference.
+// one is a file that every reference refers to.
 type one string
 
 func (one) List(context.Context, string) (map[string]bool, error) { return nil, nil }
@@ -150,7 +150,7 @@ func expanded(t *testing.T, all *algorithm.Catalogue, request, text string) (int
 }
 
 // TestSequencesHaveOneVerdict compares the number of sequences that the check, engines,
-// fan-out and catalogue types find in a file, or that all of them reject it.
+// fan-out and catalogue types find in a file. They must agree, or all reject the file.
 func TestSequencesHaveOneVerdict(t *testing.T) {
 	all := types(t)
 	const hst5, other = "DSHAKRHHGYKRKFHEKHHSHRGY", "MKLAAGGHHEED"
@@ -203,8 +203,8 @@ func TestSequencesHaveOneVerdict(t *testing.T) {
 	}
 }
 
-// TestTablesHaveOneVerdict compares the number of rows that the check, where it accepts
-// the table, and fan-out find.
+// TestTablesHaveOneVerdict compares the numbers of rows that the check and fan-out find
+// in a table that the check accepts.
 func TestTablesHaveOneVerdict(t *testing.T) {
 	for name, text := range map[string]string{
 		"CSV":             "a,b\n1,2\n3,4\n",

@@ -15,8 +15,8 @@ func Skip(t testing.TB, format string, args ...any) {
 	t.Skipf("skipped: "+format, args...)
 }
 
-// Installed returns the path of a program, or skips the test. .ci/programs lists the
-// programs that tests use.
+// Installed returns the path of a program, or skips the test if it is not installed.
+// .ci/programs lists the programs that tests use.
 func Installed(t testing.TB, name string) (path string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -26,7 +26,8 @@ func Installed(t testing.TB, name string) (path string) {
 	return path
 }
 
-// InstalledFile skips the test if a file of a package is missing.
+// InstalledFile skips the test if the file path does not exist. of is the package that
+// provides it.
 func InstalledFile(t testing.TB, path, of string) {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {

@@ -1,5 +1,5 @@
-// Package must ends a test that cannot continue, and skips one if the machine lacks a
-// requirement.
+// Package must provides helpers that end a test that cannot continue, or skip it if the
+// machine does not meet its requirements.
 package must
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Patience bounds every wait of a test for something that takes milliseconds on an idle
-// machine, so that a busy machine does not fail the test. On a busy machine, a cluster
+// Patience is the timeout for every wait in a test, so that a busy machine does not fail
+// a test of something that takes milliseconds on an idle one. A cluster on a busy machine
 // takes minutes.
 const Patience = 5 * time.Minute
 
-// OK fails the test if there is an error.
+// OK ends the test if there is an error.
 func OK(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -32,7 +32,7 @@ func Error2[A any](_ A, err error) error { return err }
 // Error3 returns the error of a call with three results.
 func Error3[A, B any](_ A, _ B, err error) error { return err }
 
-// Become waits until is reports true.
+// Become waits until is returns true.
 func Become(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !is(); time.Sleep(5 * time.Millisecond) {
@@ -42,7 +42,7 @@ func Become(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// Equal fails the test, with a diff, if two values differ.
+// Equal fails the test and prints a diff if two values differ.
 func Equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -50,7 +50,7 @@ func Equal[T any](t testing.TB, what string, got, want T) {
 	}
 }
 
-// Contain fails the test if text does not contain part.
+// Contain fails the test unless text contains part.
 func Contain(t testing.TB, what, text, part string) {
 	t.Helper()
 	if !strings.Contains(text, part) {
@@ -58,7 +58,7 @@ func Contain(t testing.TB, what, text, part string) {
 	}
 }
 
-// Fail fails the test unless there is an error that contains part.
+// Fail fails the test unless err is an error whose message contains part.
 func Fail(t testing.TB, what string, err error, part string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
@@ -66,7 +66,7 @@ func Fail(t testing.TB, what string, err error, part string) {
 	}
 }
 
-// Read returns the text of a file.
+// Read returns the content of a file as a string.
 func Read(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -74,16 +74,16 @@ func Read(t testing.TB, path string) string {
 	return string(text)
 }
 
-// Write writes a file, creating its directory if necessary.
+// Write writes a file and, if necessary, creates its directory.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
 	OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// Program writes a script that can be started immediately. A process started while the
-// file is open for writing would inherit the open file, and until that process executes
-// its own program, the system refuses to start the file ("text file busy").
+// Program writes a script that can be started at once. A process forked while the file is
+// open for writing would inherit the descriptor, and until that process executes its own
+// program, the kernel refuses to start the script ("text file busy").
 func Program(t testing.TB, path, script string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

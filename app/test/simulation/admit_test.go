@@ -10,8 +10,8 @@ import (
 	"molrun/app"
 )
 
-// admitDue admits the calls that are due, one at a time, until none is left at this
-// moment.
+// admitDue admits the calls that are due, one at a time, until none is left at the
+// current time.
 func (s *simulation) admitDue() {
 	for n := 0; len(s.faults) == 0; n++ {
 		synctest.Wait()
@@ -45,7 +45,7 @@ func (s *simulation) admitDue() {
 // quiet reports whether no call is waiting at the door.
 func (s *simulation) quiet() bool { return s.process != nil && len(s.process.door.visits()) == 0 }
 
-// ends cleans up after a process that was asked to stop and has stopped.
+// ends discards a process that was asked to stop and has exited.
 func (s *simulation) ends() {
 	if s.stopping == nil {
 		return
@@ -56,14 +56,14 @@ func (s *simulation) ends() {
 		return
 	}
 	s.tracef("the process has ended")
-	if err := s.process.die(); err != nil { // the remaining calls serve no user
+	if err := s.process.die(); err != nil { // no user waits for the remaining calls
 		s.faultf("stop the process: %v", err)
 	}
 	s.discardProcess()
 }
 
-// due returns the calls that can proceed now. Polls come after all others and do not
-// consume the seed's randomness, because their number depends on the speed of the
+// due returns the calls that can proceed now. Polls are returned separately and are not
+// affected by the seed's random choices, because their number depends on the speed of the
 // machine.
 func (s *simulation) due() (due, polls []*visit) {
 	if s.process == nil {
@@ -85,7 +85,8 @@ func (s *simulation) due() (due, polls []*visit) {
 	return due, polls
 }
 
-// delay returns how long a call takes: zero, except while everything is slow.
+// delay returns how long a call is delayed, which is zero unless the machine is slow at
+// the moment.
 func (s *simulation) delay() time.Duration {
 	if !time.Now().Before(s.slowUntil) || s.rng.IntN(3) > 0 {
 		return 0
@@ -93,8 +94,8 @@ func (s *simulation) delay() time.Duration {
 	return seconds(s.rng, 5)
 }
 
-// admit admits one of the calls that are due, or a group of them into one commit,
-// or crashes the process.
+// admit admits one of the calls that are due, admits several into one commit, or crashes
+// the process.
 func (s *simulation) admit(due []*visit) {
 	if s.crashIn > 0 {
 		if s.crashIn--; s.crashIn == 0 {
@@ -114,8 +115,8 @@ func (s *simulation) admit(due []*visit) {
 	s.process.door.admit(v)
 }
 
-// admitTogether admits a group into one batch commit: the calls queue up while
-// the store is busy.
+// admitTogether admits several calls into one batch commit, as if they had queued up
+// while the store was busy.
 func (s *simulation) admitTogether(group []*visit) {
 	s.rng.Shuffle(len(group), func(i, k int) { group[i], group[k] = group[k], group[i] })
 	s.tracef("together: %v", group)
@@ -132,10 +133,10 @@ func (s *simulation) admitTogether(group []*visit) {
 	if err := <-done; err != nil {
 		s.faultf("the store can't be kept busy: %v", err)
 	}
-	time.Sleep(5 * time.Millisecond) // the store waits that long to fill a batch
+	time.Sleep(5 * time.Millisecond) // the store waits this long for a batch to fill up
 }
 
-// absorb applies new commits to the ledger, in order.
+// absorb applies the new commits to the ledger, in order.
 func (s *simulation) absorb() {
 	if s.process == nil {
 		return

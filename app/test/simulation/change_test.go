@@ -8,7 +8,7 @@ import (
 	"molrun/app"
 )
 
-// apply checks a commit against the rules and applies it to the ledger.
+// apply checks a commit against the rules and then applies it to the ledger.
 func (s *simulation) apply(c *change) {
 	r := s.requests[c.label]
 	if r != nil {
@@ -51,7 +51,7 @@ func (j *jobChange) entry() *entry {
 	return &entry{stored: j.now}
 }
 
-// brief describes a job's status for the trace.
+// brief returns a short description of a job's status for the trace.
 func brief(e *entry) string {
 	if e == nil {
 		return "none"
@@ -71,7 +71,7 @@ func brief(e *entry) string {
 	return fmt.Sprintf("%s attempt %d", text, e.Attempts)
 }
 
-// enter enters a change in the ledger.
+// enter updates the ledger with a change.
 func (s *simulation) enter(r *request, j *jobChange) {
 	if j.now == nil {
 		delete(s.ledger.jobs, j.id)
@@ -100,14 +100,14 @@ func (s *simulation) enter(r *request, j *jobChange) {
 	}
 }
 
-// judge checks a change of one job.
+// judge checks the change of one job.
 func (s *simulation) judge(c *change, old *entry, j *jobChange) error {
 	if s.pins(c, old, j) {
 		pinned, err := pinnedAs(c, old, j.now)
 		if err != nil {
 			return err
 		}
-		old = pinned // the same transaction can also propagate another job's status to it
+		old = pinned // the same transaction can also propagate another job's status to this one
 	}
 	switch {
 	case j.now == nil && old == nil:
@@ -150,7 +150,7 @@ func allow(is bool, otherwise string) error {
 	return fmt.Errorf("%s", otherwise)
 }
 
-// sameWork compares the fields of a job that never change.
+// sameWork reports whether two records agree in the fields that never change.
 func sameWork(a, b *app.Job) bool {
 	work := func(j *app.Job) string {
 		p := &j.Private
@@ -177,7 +177,7 @@ func (s *simulation) judgeNew(c *change, now *stored) error {
 	return s.judgeCreated(c, r, now)
 }
 
-// changes maps the verbs that can change a job to their rules.
+// changes maps each verb that can change a job to its rule.
 var changes = map[string]func(s *simulation, old *entry, now *stored) error{
 	"claim":    judgeClaim,
 	"handle":   judgeHandle,
@@ -243,7 +243,7 @@ func judgeRetry(_ *simulation, old *entry, now *stored) error {
 		"a retry does not reset the job")
 }
 
-// judgeParent checks a batch's change of status.
+// judgeParent checks a change of a batch's status.
 func judgeParent(c *change, old *entry, now *stored) error {
 	from, to := old.Status, now.Status
 	switch {
@@ -252,12 +252,12 @@ func judgeParent(c *change, old *entry, now *stored) error {
 	case from == to:
 		return nil
 	case from.Finished():
-		return allow(to == app.Queued, "a finished batch changes") // its jobs are checked
+		return allow(to == app.Queued, "a finished batch changes") // the jobs of the batch are checked separately
 	}
 	return allow(from == app.Queued || to.Finished(), "a batch goes from running back to queued")
 }
 
-// judgeBatches recounts the jobs of changed batches.
+// judgeBatches recounts the jobs of the batches that have changed.
 func (s *simulation) judgeBatches(c *change) {
 	for _, j := range c.jobs {
 		parent := s.ledger.jobs[j.id]
@@ -281,9 +281,9 @@ func (c *change) changesRowOf(batch app.JobID) bool {
 	return slices.ContainsFunc(c.jobs, func(j *jobChange) bool { return j.now != nil && j.now.Private.Batch == batch })
 }
 
-// batchStatus compares a batch with its jobs: it is running if any is running, finished
-// if all are, and completed if all are. Deleting or pinning one of its jobs changes
-// nothing.
+// batchStatus checks the status of a batch against its jobs: it is running if any job is
+// running, finished if all are finished, and completed if all are completed. Deleting or
+// pinning one of its jobs does not change it.
 func (s *simulation) batchStatus(c *change, parent *entry, counts app.Counts) error {
 	over := counts.Queued+counts.Running == 0
 	stays := map[string]bool{"delete": true, "pin": true, "unpin": true}[c.label.verb] || !c.changesRowOf(parent.ID)

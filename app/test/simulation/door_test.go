@@ -12,20 +12,19 @@ import (
 // errDead is the error of every call after the process has died.
 var errDead = errors.New("this process is dead")
 
-// visit is a call that waits at a door. It has the same label in every run of a
-// seed.
+// visit is a call that waits at a door. Its label is the same in every run of a seed.
 type visit struct {
 	label   label
-	leaves  bool       // the call was made; its response is waiting
-	enters  bool       // it will call the store's Update
+	leaves  bool       // the call was made, and now its response waits
+	enters  bool       // the call will run the store's Update
 	polls   bool       // it is a poll
-	change  *change    // the store's change, if any
-	posting *posting   // the message it sends, if any
-	due     time.Time  // when it can proceed; zero until the simulation has seen it
+	change  *change    // the change that the call makes to the store, if any
+	posting *posting   // the message that the call sends, if any
+	due     time.Time  // time from which it can proceed; zero until the simulation has first seen it
 	open    chan error // receives the result of knock
 }
 
-// label identifies a call by a verb and the name of its object.
+// label identifies a call by a verb and the name of the object.
 type label struct{ verb, of string }
 
 func (l label) String() string { return l.verb + " " + l.of }
@@ -39,7 +38,7 @@ func (v *visit) String() string {
 
 type labelKey struct{}
 
-// called returns a context that carries the call's label to the store.
+// called returns a context that passes the call's label to the store.
 func called(ctx context.Context, l label) context.Context {
 	return context.WithValue(ctx, labelKey{}, l)
 }
@@ -51,8 +50,8 @@ func labelOf(ctx context.Context) label {
 
 // door is where the calls of one process wait until they are admitted.
 type door struct {
-	arrived chan struct{} // has a buffer of one; signals a new visit
-	stall   func()        // delays each call, like a slow machine
+	arrived chan struct{} // capacity of one; signals a new visit
+	stall   func()        // sleeps after each call, to imitate a slow machine
 
 	mu      sync.Mutex
 	waiting []*visit
@@ -80,16 +79,17 @@ func (d *door) knock(v *visit) error {
 	return err
 }
 
-// poll waits until nothing else happens at this moment. Otherwise the speed of the
-// machine, rather than the seed, would determine what a poll sees.
+// poll waits until no other call is ready. Otherwise the speed of the machine, rather
+// than the seed, would determine what a poll sees.
 func (d *door) poll(verb string) error { return d.pollFor(verb, "") }
 
-// pollFor is like poll, for calls of which several can come at the same moment.
+// pollFor is like poll, for polls that can be made several times at the same moment. name
+// distinguishes them.
 func (d *door) pollFor(verb, name string) error {
 	return d.knock(&visit{label: label{verb, name}, polls: true})
 }
 
-// around makes a call, with a visit before and after it.
+// around makes a call between two visits.
 func (d *door) around(l label, call func() error) error {
 	if err := d.knock(&visit{label: l}); err != nil {
 		return err
@@ -108,15 +108,15 @@ func (d *door) isDead() bool {
 	return d.dead
 }
 
-// visited reports whether a call for the named job is waiting.
+// visited reports whether a call for the named job, other than a poll, is waiting.
 func (d *door) visited(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.ContainsFunc(d.waiting, func(v *visit) bool { return v.label.of == name && !v.polls })
 }
 
-// visits returns the waiting calls, in an order that does not depend on their
-// arrival.
+// visits returns the waiting calls, in an order that does not depend on the order of
+// their arrival.
 func (d *door) visits() []*visit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +134,7 @@ func (d *door) admit(v *visit) {
 	v.open <- nil
 }
 
-// die fails all waiting and all later calls.
+// die makes all waiting and later calls fail.
 func (d *door) die() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

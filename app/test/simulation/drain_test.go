@@ -7,8 +7,8 @@ import (
 	"molrun/app"
 )
 
-// drainWithin bounds the time until all jobs are finished: no job runs longer than
-// five minutes, and none has more than a few attempts.
+// drainWithin is the time within which all jobs must be finished: no job runs for more
+// than five minutes, and each has only a few attempts.
 const drainWithin = 12 * time.Hour
 
 // drain ends all faults and waits until every job is finished.
@@ -16,7 +16,7 @@ func (s *simulation) drain() {
 	s.tracef("-- all faults end")
 	s.rng = rand.New(rand.NewPCG(s.plan.seed, 1))
 	s.crashIn, s.slowUntil = 0, time.Time{}
-	s.fullUntil = earlier(s.fullUntil, time.Now()) // pending responses can still refer to it
+	s.fullUntil = earlier(s.fullUntil, time.Now()) // pending responses can still depend on it
 	s.machine.makeUnreachable(time.Time{})
 	s.receivers.recover()
 	s.unstableUntil(time.Now().Add(retriedWithin))
@@ -38,7 +38,7 @@ func (s *simulation) drain() {
 	s.judgeEnd()
 }
 
-// judgeEnd checks tasks and results after all jobs are finished.
+// judgeEnd checks tasks and results once all jobs are finished.
 func (s *simulation) judgeEnd() {
 	for _, l := range s.machine.tasks {
 		if l.running(time.Now()) {

@@ -17,9 +17,9 @@ type expectedEvent struct {
 	name       string
 	email      string
 	status     app.Status
-	was        app.Status // if the status changed
-	minor      bool       // replaced by a later one of the same group about the same job
-	id         events.ID  // its position in the store
+	was        app.Status // previous status, if it changed
+	minor      bool       // superseded by a later minor event in the same group about the same job
+	id         events.ID  // position in the store
 }
 
 func (t *expectedEvent) String() string {
@@ -29,12 +29,12 @@ func (t *expectedEvent) String() string {
 	return fmt.Sprintf("%s of %s, %s after %q", t.kind, t.name, t.status, t.was)
 }
 
-// history is the expected event log of each organization, with the same content as the
-// store's ring.
+// history contains the expected events of each organization, which must equal the content
+// of the store's ring.
 type history map[string][]*expectedEvent
 
-// beginGroup records where the events of a group of commits begin, which the store writes
-// together.
+// beginGroup records where the events of a group of commits begin. The store writes such
+// a group at once.
 func (s *simulation) beginGroup() {
 	s.groupFrom = map[string]int{}
 	for organization, all := range s.history {
@@ -42,8 +42,8 @@ func (s *simulation) beginGroup() {
 	}
 }
 
-// addExpectedEvents adds the events of a commit before it is in the ledger. They have no positions
-// yet.
+// addExpectedEvents adds the events of a commit before the commit is applied to the
+// ledger. Their positions are not known yet.
 func (s *simulation) addExpectedEvents(c *change) {
 	old := func(id app.JobID) *app.Job {
 		if e := s.ledger.jobs[id]; e != nil {
@@ -64,18 +64,18 @@ func (s *simulation) addExpectedEvents(c *change) {
 		if put.now == nil && before != nil && before.Private.Batch != "" {
 			batch, changed := now[before.Private.Batch]
 			if changed && batch == nil {
-				continue // it is deleted with its batch
+				continue // deleted together with its batch
 			}
 		}
 		if before == nil && put.now == nil {
-			continue // judge reports it
+			continue // judge reports the error
 		}
 		s.add(before, now[put.id])
 		s.promise(before, now[put.id])
 	}
 }
 
-// add adds the events of one change of a job.
+// add adds the events for one change of a job.
 func (s *simulation) add(before, now *app.Job) {
 	if now == nil {
 		s.addEvent(newTold(app.EventJobDeleted, before))
@@ -84,12 +84,12 @@ func (s *simulation) add(before, now *app.Job) {
 	e := newTold(app.EventJobChanged, now)
 	switch {
 	case before == nil && now.Private.Batch != "":
-		return // its event is that of its batch
+		return // the batch's event covers it
 	case before == nil:
 	case before.Status != now.Status:
 		e.was = before.Status
 		if before.Status == app.Queued && now.Status.Finished() && now.Private.Batch == "" && !now.StartedAt.Equal(before.StartedAt.Time) {
-			begun := newTold(app.EventJobChanged, now) // the start was recorded with the end
+			begun := newTold(app.EventJobChanged, now) // the start was recorded together with the end
 			begun.status, begun.was = app.Running, app.Queued
 			s.addEvent(begun)
 			e.was = app.Running
@@ -110,7 +110,7 @@ func newTold(kind app.EventKind, j *app.Job) *expectedEvent {
 	return &expectedEvent{kind: kind, job: j.ID, batch: j.Private.Batch, name: j.Name, email: j.Email, status: j.Status}
 }
 
-// addEvent adds an event to its group.
+// addEvent adds an event to the current group.
 func (s *simulation) addEvent(e *expectedEvent) {
 	organization := organizationOf(e.email)
 	all := s.history[organization]
@@ -130,8 +130,8 @@ func organizationOf(email string) string {
 	return ""
 }
 
-// checkEvents compares the store's events since the last commit with the expected ones, and
-// records their positions.
+// checkEvents compares the events that the store has written since the last commit with
+// the expected ones, and records their positions.
 func (s *simulation) checkEvents() {
 	for _, organization := range organizations {
 		all := s.history[organization]
@@ -143,7 +143,8 @@ func (s *simulation) checkEvents() {
 	}
 }
 
-// compareEvents compares the ring of an organization with its history, from one event on.
+// compareEvents compares the ring of an organization with its history, starting at event
+// number from.
 func (s *simulation) compareEvents(organization string, from int) {
 	place := events.ID{}
 	if from > 0 {
@@ -177,7 +178,7 @@ func (s *simulation) compareEvents(organization string, from int) {
 	}
 }
 
-// matches compares an event of the store with the expected one.
+// matches compares an event from the store with the expected one.
 func (t *expectedEvent) matches(entry events.Entry, number int) error {
 	e, err := app.DecodeEvent(entry)
 	if err != nil {
@@ -192,7 +193,7 @@ func (t *expectedEvent) matches(entry events.Entry, number int) error {
 	return t.matchesSent(string(e.Kind), e.Data)
 }
 
-// matchesSent compares an event with its form sent to clients.
+// matchesSent compares an event as sent to a client with the expected one.
 func (t *expectedEvent) matchesSent(kind string, data json.RawMessage) error {
 	var seen struct {
 		app.Job

@@ -12,16 +12,16 @@ import (
 	"molrun/app/base/fault"
 )
 
-// fate is the script of a task.
+// fate is the script that a task follows.
 type fate struct {
-	waits     time.Duration // from Start to the start of its process
-	runs      time.Duration // unless it is stopped or hits its limit
-	cause     app.Cause     // of its end; "" means that it is lost
-	stopTakes time.Duration // from Stop to its end
-	lag       time.Duration // from its end until Status reports it
+	waits     time.Duration // time from Start to the start of the process
+	runs      time.Duration // runtime, unless the task is stopped or reaches its limit
+	cause     app.Cause     // cause of the end; "" means that the task is lost
+	stopTakes time.Duration // time from Stop to the end
+	lag       time.Duration // time from the end until Status reports it
 	vanishes  bool          // Start returns no error, but no task exists
-	refuses   error         // the error that Start returns
-	refusals  int           // how often Start returns it
+	refuses   error         // the error that Start returns, if any
+	refusals  int           // how many times Start returns it
 }
 
 var (
@@ -32,7 +32,8 @@ var (
 	refusals = []error{syscall.ENOSPC, syscall.EAGAIN, fault.Unavailable, errors.New("the machine refuses")}
 )
 
-// fateOf returns the fate of an attempt, which does not depend on earlier events.
+// fateOf returns the fate of an attempt. It depends only on the arguments, not on earlier
+// events.
 func fateOf(seed uint64, name string, attempt int) fate {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -51,7 +52,7 @@ func fateOf(seed uint64, name string, attempt int) fate {
 		f.runs = 0
 	case 1:
 		if !isShortRow(name) || rng.IntN(4) == 0 {
-			f.runs = time.Hour // longer than its limit
+			f.runs = time.Hour // exceeds its limit
 		}
 	case 2:
 		f.waits = seconds(rng, 5)
@@ -63,12 +64,11 @@ func fateOf(seed uint64, name string, attempt int) fate {
 	return f
 }
 
-// isShortRow reports whether a job belongs to a batch of short jobs, according to its
-// name.
+// isShortRow reports whether a job belongs to a batch of short jobs, judging by its name.
 func isShortRow(name string) bool { return strings.Contains(name, "/rows") }
 
-// shorten changes a fate to that of a short job: most take about a second, and few are
-// lost.
+// shorten turns a fate into that of a short job. Most short jobs take about a second, and
+// few are lost.
 func (f *fate) shorten(rng *rand.Rand) {
 	f.runs = seconds(rng, 1)
 	if rng.IntN(30) == 0 {
@@ -79,8 +79,8 @@ func (f *fate) shorten(rng *rand.Rand) {
 	}
 }
 
-// seconds returns a random duration with the given mean. Its resolution of milliseconds
-// makes it unlikely that two events coincide by accident.
+// seconds returns a random duration with the given mean. It has millisecond resolution,
+// so that two events rarely coincide.
 func seconds(rng *rand.Rand, mean float64) time.Duration {
 	return time.Duration(rng.ExpFloat64()*mean*1000) * time.Millisecond
 }

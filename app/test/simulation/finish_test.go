@@ -16,7 +16,7 @@ type end struct {
 	code   app.FailureCode
 }
 
-// judgeFinished compares the outcome of an attempt with the fate of its task.
+// judgeFinished checks the outcome of an attempt against the fate of its task.
 func judgeFinished(s *simulation, old *entry, now *stored) error {
 	if !old.Private.Claimed || now.Private.Claimed || now.Private.Token != "" || now.Attempts != old.Attempts {
 		return fmt.Errorf("an attempt finishes that had finished before")
@@ -70,8 +70,8 @@ func (s *simulation) endings(old *entry, task *startedTask) []end {
 	return []end{{app.Failed, failures[task.cause]}}
 }
 
-// moreMemory returns the memory with which a job is restarted after its task ran out of
-// memory, or 0 if it is not restarted.
+// moreMemory returns the memory with which a job is retried after its task has run out of
+// memory, or 0 if the job is not retried.
 func moreMemory(old *entry, task *startedTask) int64 {
 	had := old.Private.Needs.MemoryBytes
 	switch {
@@ -131,7 +131,7 @@ func (s *simulation) endingsWithoutTask(old *entry) []end {
 	return all
 }
 
-// lost returns the outcome of a lost attempt.
+// lost returns the expected outcome of a lost attempt.
 func lost(old *entry) end {
 	switch {
 	case old.Private.Stop:
@@ -142,7 +142,7 @@ func lost(old *entry) end {
 	return end{app.Failed, app.FailedLost}
 }
 
-// checkResult checks that a completed job has its result.
+// checkResult checks that a completed job has the right result.
 func (s *simulation) checkResult(now *stored) error {
 	if now.Status != app.Completed {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"molrun/app/job/notice"
 )
 
-// maxHooks is the maximum number of webhooks.
+// maxHooks is the maximum number of webhooks in a simulation.
 const maxHooks = 4
 
-// hookUse is an admin's request for a webhook.
+// hookUse is an admin's request to create, change or delete a webhook.
 type hookUse struct {
 	id    string // the webhook to change or delete
 	asked delivery.HookSettings
@@ -28,8 +28,8 @@ type hookChange struct {
 	now *notice.Hook
 }
 
-// manageHook has an admin create, change or delete a webhook, often one with a pending
-// message.
+// manageHook has an admin create, change or delete a webhook, preferably one with a
+// pending message.
 func (s *simulation) manageHook() {
 	s.up()
 	if s.process == nil {
@@ -55,7 +55,7 @@ func (s *simulation) manageHook() {
 	s.send(r)
 }
 
-// waitsFor reports whether a webhook has a message that has not arrived.
+// waitsFor reports whether a webhook has a message that has not been delivered.
 func (s *simulation) waitsFor(h *notice.Hook) bool {
 	for _, d := range s.notices {
 		if d.Hook == h.ID && d.State == notice.Pending {
@@ -88,7 +88,8 @@ func (r *request) callHook(ctx context.Context, p *process) (err error) {
 	return err
 }
 
-// expectedOfHook returns the expected response to a request when the store runs it.
+// expectedOfHook returns the expected response to a request at the time when the store
+// runs it.
 func (r *request) expectedOfHook(s *simulation) answer {
 	if r.hook.id != "" && s.hooks[r.hook.id] == nil {
 		return answer{code: fault.NotFound}
@@ -96,7 +97,7 @@ func (r *request) expectedOfHook(s *simulation) answer {
 	return answer{}
 }
 
-// applyHooks checks the effect of a commit on webhooks.
+// applyHooks checks the effect of a commit on webhooks, and records it.
 func (s *simulation) applyHooks(c *change) {
 	for _, h := range c.hooks {
 		if err := s.judgeHook(c, s.hooks[h.id], h.now); err != nil {
@@ -128,8 +129,8 @@ func (s *simulation) judgeHook(c *change, old, now *notice.Hook) error {
 	return allow(old == nil && now != nil && now.Organization == r.by.Organization && now.URL == *r.hook.asked.URL, "it is another one than was asked for")
 }
 
-// makeSigners gives every organization, once, the secret that signs messages requested by
-// submissions.
+// makeSigners creates, on the first start, the secret with which each organization signs
+// messages requested by submissions.
 func (s *site) makeSigners(notices *delivery.Webhooks) error {
 	if s.signs != nil {
 		return nil

@@ -14,19 +14,19 @@ import (
 	"molrun/storage"
 )
 
-// ledger is the expected content of the store: every job as last committed, with more
-// data about it.
+// ledger is the expected content of the store: every job as last committed, with
+// additional data.
 type ledger struct {
 	jobs    map[app.JobID]*entry
-	highest app.JobID // so far
+	highest app.JobID // the highest job ID so far
 	tokens  map[string]bool
 }
 
 type entry struct {
 	*stored
-	submission *submission // that created the job or, for a job of a batch, its batch
+	submission *submission // the submission that created the job or its batch
 
-	// When it was submitted, and when it was canceled, on a clock that never jumps.
+	// When it was submitted and when it was canceled, on a clock that never jumps.
 	submittedAt, stopped time.Time
 
 	waitsSince time.Time // when it entered the queue
@@ -36,7 +36,7 @@ func newLedger() *ledger {
 	return &ledger{jobs: map[app.JobID]*entry{}, tokens: map[string]bool{}}
 }
 
-// named returns the job with a name, or nil if there is none.
+// named returns the job with the given name, or nil if there is none.
 func (l *ledger) named(organization, name string) *entry {
 	for _, e := range l.jobs {
 		if e.Organization == organization && e.Name == name {
@@ -62,7 +62,7 @@ func (l *ledger) rows(batch app.JobID) []*entry {
 	return l.sorted(func(e *entry) bool { return e.Private.Batch == batch })
 }
 
-// withRows returns a job and, if it is a batch, the jobs of the batch.
+// withRows returns a job and, if it is a batch, the batch's jobs.
 func (l *ledger) withRows(e *entry) []*entry {
 	if !e.IsBatch() {
 		return []*entry{e}
@@ -75,7 +75,7 @@ func (e *entry) waits() bool {
 	return e.Status == app.Queued && !e.Private.Claimed && !e.IsBatch() && len(e.Private.Waits) == 0
 }
 
-// needed reports whether an unfinished job reads the job's result.
+// needed reports whether an unfinished job reads the result of the given job.
 func (l *ledger) needed(id app.JobID) bool {
 	for _, e := range l.jobs {
 		for _, src := range e.Private.References {
@@ -87,8 +87,8 @@ func (l *ledger) needed(id app.JobID) bool {
 	return false
 }
 
-// compare compares the store with the ledger: the database is consistent and has exactly
-// these jobs, byte for byte.
+// compare compares the store with the ledger. The database must be consistent and contain
+// exactly these jobs, byte for byte.
 func (l *ledger) compare(store *storage.Store) error {
 	ctx := context.Background()
 	if err := store.Check(ctx); err != nil {
@@ -137,8 +137,8 @@ func (e *entry) compare(tx app.Tx) error {
 	return nil
 }
 
-// compareListings compares what users see with the ledger: every job is found by its name
-// and in listings, as committed.
+// compareListings compares what users see with the ledger. Every job must be found by
+// name and in listings, as committed.
 func (l *ledger) compareListings(p *process) error {
 	ctx := context.Background()
 	for _, by := range admins {
@@ -174,7 +174,7 @@ func (l *ledger) compareListings(p *process) error {
 	return nil
 }
 
-// noteListed records a listed job and, for a batch, its jobs.
+// noteListed checks and records a listed job and, if it is a batch, its jobs.
 func (l *ledger) noteListed(by app.Caller, rec app.Record, listed map[string]bool) error {
 	var r struct {
 		app.Job
@@ -196,8 +196,8 @@ func (l *ledger) noteListed(by app.Caller, rec app.Record, listed map[string]boo
 	return nil
 }
 
-// shownAs compares a record with the committed one. Progress and wait reasons are live
-// state and not stored.
+// shownAs compares a record that a user sees with the committed one. It ignores progress
+// and the reasons for waiting, which are live state and not stored.
 func (e *entry) shownAs(rec app.Record) error {
 	if string(rec) == e.shown {
 		return nil

@@ -12,7 +12,7 @@ import (
 // limits are the quotas of users and organizations.
 type limits map[quota.Holder]quota.Quota
 
-// limitsOf draws the limits of a plan at random. Half of the plans have none.
+// limitsOf returns random limits for a plan. Half of the plans have none.
 func limitsOf(seed uint64) limits {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	all := limits{}
@@ -42,13 +42,13 @@ func (l limits) of(organization, user string) quota.Quota {
 	return l[quota.Holder{Organization: organization, User: user}]
 }
 
-// holders returns the limits that apply to a user: those of the organization, under "",
-// and the user's own.
+// holders returns the limits that apply to a user, by e-mail address: the organization's,
+// with the key "", and the user's own.
 func (l limits) holders(organization, email string) map[string]quota.Quota {
 	return map[string]quota.Quota{"": l.of(organization, ""), email: l.of(organization, email)}
 }
 
-// canEverRun reports whether a job could run within the limits.
+// canEverRun reports whether the limits allow a job to run at any time.
 func (l limits) canEverRun(by app.Caller, w jobSettings) bool {
 	for _, q := range l.holders(by.Organization, by.Email) {
 		if q.CPUs > 0 && w.cpus > q.CPUs || q.GPUs > 0 && w.gpus > q.GPUs {
@@ -74,8 +74,8 @@ func (s *simulation) admits(organization, email string, jobs int) bool {
 	return true
 }
 
-// usedBy returns the resources used by claimed jobs of a user or, with user "", of an
-// organization.
+// usedBy returns the resources used by the claimed jobs of a user or, if user is "", of
+// an organization.
 func (s *simulation) usedBy(organization, user string, uses func(*entry) bool) (used placement.Resources) {
 	for _, e := range s.holders(uses) {
 		if e.Organization == organization && (user == "" || e.Email == user) {
@@ -95,8 +95,8 @@ func (s *simulation) judgeLimits(uses func(*entry) bool) {
 	}
 }
 
-// heldUp reports whether a limit can hold up a job: too much is in use, or the rest might
-// be reserved for a job that has waited longer.
+// heldUp reports whether a limit might prevent a job from starting: too much is in use,
+// or the rest might be reserved for a job that has waited longer.
 func (s *simulation) heldUp(e *entry) bool {
 	for user, q := range s.limits.holders(e.Organization, e.Email) {
 		if q.CPUs == 0 && q.GPUs == 0 {
@@ -124,8 +124,8 @@ func (s *simulation) heldUp(e *entry) bool {
 	return false
 }
 
-// mightExceedStorage reports whether the given number of additional bytes of a user, together with
-// those being sent, might exceed a limit.
+// mightExceedStorage reports whether a user might exceed a storage limit with the given
+// number of additional bytes, counting bytes that are being sent.
 func (s *simulation) mightExceedStorage(by app.Caller, bytes int) bool {
 	for user, q := range s.limits.holders(by.Organization, by.Email) {
 		coming := s.stored(by.Organization, user) + int64(bytes)
@@ -142,7 +142,7 @@ func (s *simulation) mightExceedStorage(by app.Caller, bytes int) bool {
 	return false
 }
 
-// sends returns the maximum number of bytes that a request can add.
+// sends returns the maximum number of bytes that a request can store.
 func (r *request) sends() int {
 	if r.part == nil {
 		return 0
@@ -150,14 +150,14 @@ func (r *request) sends() int {
 	return len(r.part.of.text)
 }
 
-// judgeRefusal checks that a file was rejected for a reason.
+// judgeRefusal checks that a rejected file might have exceeded a limit.
 func (s *simulation) judgeRefusal(r *request) {
 	if !r.crowded && !s.mightExceedStorage(r.by, r.sends()) {
 		s.faultf("%s: rejected, although within the limits", r.label)
 	}
 }
 
-// judgeBytes checks that a commit that adds bytes of files stays within the limits.
+// judgeBytes checks that a commit that stores more bytes stays within the limits.
 func (s *simulation) judgeBytes(c *change, before map[quota.Holder]int64) {
 	for h, q := range s.limits {
 		if now := s.stored(h.Organization, h.User); q.Bytes > 0 && now > q.Bytes && now > before[h] {
@@ -166,7 +166,8 @@ func (s *simulation) judgeBytes(c *change, before map[quota.Holder]int64) {
 	}
 }
 
-// storedByAll returns the stored bytes of every user and organization with limits.
+// storedByAll returns the number of bytes stored by every user and organization that has
+// limits.
 func (s *simulation) storedByAll() map[quota.Holder]int64 {
 	all := map[quota.Holder]int64{}
 	for h := range s.limits {
@@ -175,8 +176,8 @@ func (s *simulation) storedByAll() map[quota.Holder]int64 {
 	return all
 }
 
-// overLimitAnswer returns the response to a request that exceeds the limits, or nil if they
-// allow it.
+// overLimitAnswer returns the response to a request that exceeds the limits, or nil if it
+// does not.
 func (s *simulation) overLimitAnswer(organization, email string, jobs int) *answer {
 	if s.admits(organization, email, jobs) {
 		return nil

@@ -11,22 +11,23 @@ import (
 	"molrun/app/job/listing"
 )
 
-// maxListeners bounds the number of listeners of a seed.
+// maxListeners is the maximum number of listeners in a simulation.
 const maxListeners = 5
 
-// listener is a user who follows events, and resumes where the last connection ended.
+// listener is a user who follows events and, after a disconnection, resumes at the last
+// position received.
 type listener struct {
 	name   string
 	by     app.Caller
 	query  listing.Selection
 	hears  func(*expectedEvent) bool
-	stream *follow.Stream // nil while it is not connected
-	place  string         // the last one received; "" if none
-	next   int            // index in the organization's history of the next event to receive
+	stream *follow.Stream // nil while disconnected
+	place  string         // last position received; "" if none
+	next   int            // index of the next event to receive in the organization's history
 }
 
-// listen has a user start to follow some jobs, lose the connection, resume, or read
-// pending events.
+// listen has a user start to follow some jobs, get disconnected, resume, or read pending
+// events.
 func (s *simulation) listen() {
 	s.up()
 	if s.process == nil {
@@ -74,8 +75,8 @@ func (s *simulation) newListener() *listener {
 	return l
 }
 
-// connect opens a stream: where the last one ended, after any event, after the state
-// shown by a listing, or from now on.
+// connect opens a stream. It starts at the last position, after any event, after the
+// state shown by a listing, or now.
 func (s *simulation) connect(l *listener) {
 	all := s.history[l.by.Organization]
 	how := "resumes"
@@ -118,8 +119,8 @@ func (l *listener) leave() {
 	}
 }
 
-// read reads all pending events, and checks that none is missing, repeated, or of another
-// organization.
+// read reads all pending events, and checks that none is missing, repeated, or from
+// another organization.
 func (s *simulation) read(l *listener) {
 	for l.stream != nil && len(s.faults) == 0 {
 		messages, err := l.stream.Next(context.Background())
@@ -181,7 +182,7 @@ func (s *simulation) checkMessage(l *listener, m follow.Message) error {
 	return s.advanceTo(l, m.ID)
 }
 
-// advanceTo records a position, up to which the listener must have received everything.
+// advanceTo records a position. The listener must have received everything up to it.
 func (s *simulation) advanceTo(l *listener, place string) error {
 	all := s.history[l.by.Organization]
 	p, err := follow.ParsePlace(place)
@@ -191,7 +192,7 @@ func (s *simulation) advanceTo(l *listener, place string) error {
 	case number > len(all) || number > 0 && all[number-1].id != p.Event:
 		return errors.New("it is given a place where no event was")
 	case number < l.next:
-		// Events that it does not receive are after its position.
+		// There must be no event before this position that the listener has not received.
 	case l.due(all[:number]) != nil:
 		return fmt.Errorf("it is given a position after %s, which it has not received", l.due(all[:number]))
 	}
@@ -199,14 +200,14 @@ func (s *simulation) advanceTo(l *listener, place string) error {
 	return nil
 }
 
-// disconnectListeners ends all streams, as happens when their process ends.
+// disconnectListeners closes all streams, as happens when their process exits.
 func (s *simulation) disconnectListeners() {
 	for _, l := range s.listeners {
 		l.leave()
 	}
 }
 
-// judgeListeners has all listeners resume and read the rest.
+// judgeListeners has all listeners resume and read the remaining events.
 func (s *simulation) judgeListeners() {
 	for _, l := range s.listeners {
 		if l.stream == nil && l.place != "" && s.process != nil {

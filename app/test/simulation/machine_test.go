@@ -14,11 +14,11 @@ import (
 	"molrun/app/task"
 )
 
-// resultFile is the output of every program.
+// resultFile is the output file of every program.
 const resultFile = "result.txt"
 
-// machine is a scripted executor. It keeps running when the service dies and
-// restarts; its tasks follow their fates.
+// machine is a scripted executor. Its tasks follow their fates. It keeps running when the
+// service dies and restarts.
 type machine struct {
 	capacity app.Capacity
 	fate     func(app.Task) fate
@@ -28,26 +28,26 @@ type machine struct {
 	mu          sync.Mutex
 	unreachable time.Time // time until which it does not respond
 	tasks       map[string]*startedTask
-	starts      map[string]int  // calls of Start that arrived, by token
+	starts      map[string]int  // number of calls of Start that arrived, by token
 	refused     map[string]bool // tokens whose last Start returned an error
 	stops       map[string]bool // tokens for which Stop was called
 
 	workerFate func(name string, n int) workerFate
 	nameOf     func(app.JobID) string
 	tracef     func(format string, args ...any)
-	workers    map[string]*worker // last one started, by directory
-	launches   map[string]int     // calls of StartWorker, by the name of the first job
-	losses     map[string]int     // workers started since a job last ended, by directory
+	workers    map[string]*worker // last worker started, by directory
+	launches   map[string]int     // number of calls of StartWorker, by the name of the first job
+	losses     map[string]int     // number of workers started since a job last ended, by directory
 	flights    workerCounts
 	sabotage   sabotage
 }
 
-// sabotage is what a broken worker or executor does.
+// sabotage configures the misbehavior of a broken worker or executor.
 type sabotage struct {
-	beginsTwice   bool // begins each job twice
-	keepsReturned bool // claims to have returned its jobs, but begins them
+	beginsTwice   bool // begins every job twice
+	keepsReturned bool // claims to have returned its jobs, but begins them anyway
 	stays         bool // never exits
-	swaps         bool // reports a job's end for one that is running
+	swaps         bool // reports the end of a job that is running
 	loses         bool // reports a running job as lost
 }
 
@@ -55,12 +55,12 @@ type sabotage struct {
 type startedTask struct {
 	app.Task
 	fate
-	begin, end time.Time // of its process
+	begin, end time.Time // of the process
 	cause      app.Cause // "" if it is lost
-	beganAt    time.Time // start of its process by the wall clock
+	beganAt    time.Time // start of the process by the wall clock
 
-	worker *worker // that runs it; nil means its own process
-	over   bool    // of a worker's job: its outcome exists
+	worker *worker // worker that runs it; nil if it has its own process
+	over   bool    // the outcome of a worker's job exists
 }
 
 func newMachine(faultf func(string, ...any)) *machine {
@@ -101,8 +101,8 @@ func (m *machine) start(t app.Task) (app.Handle, error) {
 	return t.Handle, leave(t, m.nameOf(t.Job))
 }
 
-// number returns the lowest number that no running task has. As on a cluster, it can be
-// the number of a task that has ended.
+// number returns the lowest number not used by a running task. As on a cluster, it can be
+// the former number of a task that has ended.
 func (m *machine) number(now time.Time) app.Handle {
 	used := map[app.Handle]bool{}
 	for _, l := range m.tasks {
@@ -115,8 +115,8 @@ func (m *machine) number(now time.Time) app.Handle {
 	}
 }
 
-// own returns the started task, or nil if there is none. It checks that the task is not
-// given the number of another one.
+// own returns the started task, or nil if there is none. It checks that the caller does
+// not use another task's number for it.
 func (m *machine) own(t app.Task) *startedTask {
 	l := m.tasks[t.Token]
 	if l != nil && t.Handle != "" && t.Handle != l.Handle {
@@ -125,7 +125,7 @@ func (m *machine) own(t app.Task) *startedTask {
 	return l
 }
 
-// inspect checks that a task is allowed to start.
+// inspect checks that a task may start.
 func (m *machine) inspect(t app.Task) {
 	spec, err := task.ReadSpec(t.Dir)
 	switch {
@@ -174,7 +174,7 @@ func (l *startedTask) running(now time.Time) bool {
 	return now.Before(l.end)
 }
 
-// leave writes the files that the task's program would write.
+// leave writes the files that the task's program would create.
 func leave(t app.Task, name string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(t.Dir, task.RunFile), []byte(`{"protocol":1}`), 0o600),
@@ -183,7 +183,7 @@ func leave(t app.Task, name string) error {
 	)
 }
 
-// resultOf returns the output of a program: short, and different for most jobs.
+// resultOf returns the output of a program, which is short and differs between most jobs.
 func resultOf(name string, attempt int) []byte {
 	h := fnv.New32a()
 	h.Write([]byte(name))
@@ -208,7 +208,7 @@ func (m *machine) status(tasks []app.Task) ([]app.TaskStatus, error) {
 	return all, nil
 }
 
-// status returns the status of a task. Its end can be reported late.
+// status returns the status of a task. It can report the end with a delay.
 func (l *startedTask) status(now time.Time) app.TaskStatus {
 	switch {
 	case l == nil:
@@ -264,8 +264,8 @@ func (m *machine) find(token string) *startedTask {
 	return m.tasks[token]
 }
 
-// startsOf returns how often Start was called for an attempt and whether the last call
-// was refused.
+// startsOf returns how many times Start was called for an attempt, and whether the last
+// call was refused.
 func (m *machine) startsOf(token string) (starts int, refused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -285,7 +285,7 @@ func (m *machine) makeUnreachable(until time.Time) {
 	m.mu.Unlock()
 }
 
-// guardedMachine is the machine as one process sees it, behind a door.
+// guardedMachine is the machine as seen by one process, behind a door.
 type guardedMachine struct {
 	*machine
 	door *door
@@ -293,9 +293,9 @@ type guardedMachine struct {
 
 	toldMu sync.Mutex
 	begun  map[string]bool      // tokens that this process started
-	found  map[string]time.Time // when it first asked about other tokens
-	told   map[string]bool      // tokens whose end was reported to it
-	last   time.Time            // when the last end was reported, or the process started
+	found  map[string]time.Time // time at which it first queried other tokens
+	told   map[string]bool      // tokens whose end has been reported to it
+	last   time.Time            // time at which the last end was reported, or at which the process started
 }
 
 func newGuardedMachine(s *site, d *door) *guardedMachine {
@@ -327,10 +327,10 @@ func (g *guardedMachine) Start(ctx context.Context, t app.Task) (h app.Handle, e
 	return h, err
 }
 
-// Status reports at most one end at a time. It reports none when the process has just
-// started or just found the task, and none for an attempt that is waiting at a door.
-// Otherwise goroutines would handle several ends at the same moment, in an order that the
-// seed does not determine.
+// Status reports at most one end at a time. It reports none if the process has just
+// started or has just found the task, and none for an attempt with a call waiting at a
+// door. Otherwise goroutines would handle several ends at the same moment, in an order
+// that the seed does not determine.
 func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
 	if err := g.door.pollFor("how tasks stand", g.firstOf(tasks)); err != nil {
 		return nil, err
@@ -346,14 +346,14 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 		if g.justFound(t, now) || all[i].State < app.TaskEnded || now.Equal(g.last) || g.told[t.Token] || g.door.visited(g.site.names.of(t.Job)) {
 			continue
 		}
-		// Ended tasks come before lost ones, as the runner receives both at once.
+		// Ended tasks come before lost ones, since the runner receives both at once.
 		if first < 0 || all[i].State < all[first].State || all[i].State == all[first].State && t.Job < tasks[first].Job {
 			first = i
 		}
 	}
 	for i, t := range tasks {
 		if all[i].State < app.TaskEnded {
-			delete(g.told, t.Token) // a job lost before it began gets another worker
+			delete(g.told, t.Token) // a job lost before it has begun gets another worker
 		}
 		if i == first {
 			g.told[t.Token], g.last = true, now
@@ -365,8 +365,8 @@ func (g *guardedMachine) Status(_ context.Context, tasks []app.Task) ([]app.Task
 	return all, nil
 }
 
-// firstOf names a poll after the first of its tasks, so that polls at the same moment
-// have an order.
+// firstOf returns the name of the first of several tasks, so that simultaneous polls for
+// tasks have an order.
 func (g *guardedMachine) firstOf(tasks []app.Task) string {
 	first := ""
 	for _, t := range tasks {
@@ -377,8 +377,8 @@ func (g *guardedMachine) firstOf(tasks []app.Task) string {
 	return first
 }
 
-// justFound reports whether the process asks about a task, which it did not start, for
-// the first time at this moment.
+// justFound reports whether the process has first queried this task just now and did not
+// start the task itself.
 func (g *guardedMachine) justFound(t app.Task, now time.Time) bool {
 	if g.begun[t.Token] {
 		return false

@@ -16,19 +16,19 @@ import (
 	"molrun/app/job/notice"
 )
 
-// arrivesWithin is the maximum time until a message arrives at a working receiver,
-// however often it failed before.
+// arrivesWithin is the maximum time until a message arrives at a working receiver, even
+// after many failed attempts.
 var arrivesWithin = schedule.Longest + time.Minute
 
-// dueMessage is a message that a receiver must get.
+// dueMessage is a message that must be delivered.
 type dueMessage struct {
 	event        notice.Event
 	organization string
 	job          app.JobID
 	name         string
 	status       app.Status
-	hook, target string // hook is "" if the submission asked for it
-	first        bool   // among the recipients of the same message
+	hook, target string // hook is "" if a submission requested the message
+	first        bool   // the first of several recipients of the same message
 }
 
 func (o *dueMessage) String() string {
@@ -40,8 +40,8 @@ func (o *dueMessage) String() string {
 
 func (s *simulation) addOwed(o *dueMessage) { s.owed = append(s.owed, o) }
 
-// promise records the notifications due for a change of a job: for its start and end, but
-// not for jobs of a batch. Submissions request one for the end.
+// promise records the notifications due for a change of a job. They are due at its start
+// and end, but not for jobs of a batch. Submissions request only the one for the end.
 func (s *simulation) promise(before, now *app.Job) {
 	if now == nil || now.Private.Batch != "" {
 		return
@@ -63,7 +63,7 @@ func (s *simulation) promise(before, now *app.Job) {
 	s.owedToHooks(o, len(now.Private.Notify) == 0)
 }
 
-// owedToHooks records which webhooks must receive a message.
+// owedToHooks records the webhooks that must receive a message.
 func (s *simulation) owedToHooks(o dueMessage, first bool) {
 	for _, h := range s.hooksOf(o.organization) {
 		if h.Disabled || !slices.Contains(h.Events, o.event) {
@@ -76,7 +76,7 @@ func (s *simulation) owedToHooks(o dueMessage, first bool) {
 	}
 }
 
-// compareNotices compares the deliveries of the store with the promised ones, and records
+// compareNotices compares the deliveries in the store with the recorded ones, and updates
 // their state.
 func (s *simulation) compareNotices() error {
 	all, err := s.storedDeliveries()
@@ -119,7 +119,7 @@ func (s *simulation) checkNotices(changes []*change) {
 	}
 }
 
-// storedDeliveries reads all deliveries, oldest first.
+// storedDeliveries returns all deliveries in the store, oldest first.
 func (s *simulation) storedDeliveries() (all []*notice.Delivery, err error) {
 	err = s.process.store.View(context.Background(), func(tx app.Tx) error {
 		all = nil
@@ -195,7 +195,7 @@ func (s *simulation) judgeOwed(d *notice.Delivery) error {
 	return nil
 }
 
-// judgeDelivery checks a change of a delivery against the receiver's response.
+// judgeDelivery checks a change of a delivery against the receiver's last response.
 func (s *simulation) judgeDelivery(old, now *notice.Delivery) error {
 	same := *now
 	same.State, same.Attempts, same.Status, same.Error, same.NextAt, same.EndedAt, same.Body = old.State, old.Attempts, old.Status, old.Error, old.NextAt, old.EndedAt, old.Body
@@ -227,8 +227,8 @@ func (s *simulation) judgeDelivery(old, now *notice.Delivery) error {
 		fmt.Sprintf("it is %s after the answer %+v, want %s, to be sent again at %s", now.State, a, want, now.NextAt))
 }
 
-// judgePosting checks a message that is about to arrive: the receiver must be owed it,
-// and it must be signed with the receiver's secret.
+// judgePosting checks a message that is about to arrive: it must be due to this receiver,
+// and be signed with the receiver's secret.
 func (s *simulation) judgePosting(p *posting) error {
 	var found *notice.Delivery
 	for _, d := range s.notices {
@@ -256,7 +256,7 @@ func (s *simulation) judgePosting(p *posting) error {
 	return allow(err == nil && p.URL == found.Target && strings.Contains(p.Signature, signature), "it goes elsewhere, or is not signed with the secret of its receiver")
 }
 
-// judgeLate reports messages that should have arrived long ago.
+// judgeLate reports messages that should have been delivered long ago.
 func (s *simulation) judgeLate() {
 	long := func(since time.Time) bool { return time.Since(since) > arrivesWithin }
 	if !s.stable() || !long(s.stableFrom) {
@@ -272,7 +272,7 @@ func (s *simulation) judgeLate() {
 	}
 }
 
-// pending returns the number of unfinished deliveries.
+// pending returns the number of deliveries that are pending.
 func (s *simulation) pending() (n int) {
 	for _, d := range s.notices {
 		if d.State == notice.Pending {
@@ -282,7 +282,7 @@ func (s *simulation) pending() (n int) {
 	return n
 }
 
-// changeReceiver makes a receiver work or fail, in one of many ways.
+// changeReceiver makes a receiver work, or fail in one of many ways.
 func (s *simulation) changeReceiver() {
 	names := append([]string{"mailto:all"}, asked...)
 	for _, organization := range organizations {
@@ -298,10 +298,10 @@ func (s *simulation) changeReceiver() {
 	s.receivers.become(name, m)
 }
 
-// asked are addresses that submissions request notifications for.
+// asked lists the webhook addresses for which submissions can request notifications.
 var asked = []string{"https://ask1.example/a", "https://ask2.example/b?c=d"}
 
-// randomNotify returns the addresses to notify of the end of a submitted job.
+// randomNotify returns random addresses to notify of a job's end.
 func randomNotify(rng *rand.Rand, by app.Caller) (targets []string) {
 	all := append([]string{"mailto:" + by.Email}, asked...)
 	for _, i := range rng.Perm(len(all))[:max(0, rng.IntN(5)-2)] {

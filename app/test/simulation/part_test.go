@@ -20,10 +20,11 @@ import (
 	"molrun/app/job/upload"
 )
 
-// partialFor is how long a file sent in parts is kept after its last bytes.
+// partialFor is how long an incomplete file sent in parts is kept after the last bytes
+// arrived.
 const partialFor = 15 * time.Minute
 
-// errBroken is the error that a client sees when its connection breaks.
+// errBroken is the error that a client gets when its connection breaks.
 var errBroken = errors.New("the connection broke")
 
 // sending is a file that a user sends in parts.
@@ -31,30 +32,30 @@ type sending struct {
 	file
 	by    app.Caller
 	url   string
-	told  int // bytes that the server has reported as stored
-	sent  int // bytes that the client has sent
-	lost  int // how often its bytes were removed, by a user or by age
-	using int // pending requests
+	told  int // number of bytes that the server has reported as stored
+	sent  int // number of bytes that the client has sent
+	lost  int // number of times that its bytes were deleted, by a user or because of their age
+	using int // number of pending requests
 
-	touched time.Time // when something else last changed it
-	stale   bool      // it needs a new link
+	touched time.Time // when anything other than its own requests last changed it
+	stale   bool      // the client needs a new link
 }
 
-// part is one request for a file that is sent in parts.
+// part is one request for a file that is being sent in parts.
 type part struct {
 	of     *sending
 	verb   string // begin, go on, abandon
 	bytes  int    // maximum number of bytes it carries
-	plain  bool   // it is a PUT of the whole file, with no sign of parts
-	length bool   // it announces the file's length
-	breaks bool   // its connection breaks after the bytes
-	renew  bool   // it first requests a new link
+	plain  bool   // the request is an ordinary PUT of the whole file
+	length bool   // the request announces the file's length
+	breaks bool   // the connection breaks after the bytes
+	renew  bool   // the client first requests a new link
 
-	told, lost int  // of the file when the request was sent
+	told, lost int  // values of the file when the request was sent
 	alone      bool // no other request was pending
-	head       int  // bytes that the server first reported as stored
+	head       int  // number of bytes that the server reported as stored at first
 	asked      bool // head is known
-	here       int  // bytes now stored; -1 if not in the response
+	here       int  // number of bytes now stored; -1 if not in the response
 	whole      bool // the file is complete
 }
 
@@ -90,7 +91,7 @@ func (s *simulation) sendPart() {
 	s.send(&request{label: label{verb: "part"}, by: p.of.by, name: p.of.name, part: p})
 }
 
-// recordLoss records that the partial upload was removed, by a user or by age.
+// recordLoss records that a partial upload was deleted, by a user or because of its age.
 func (f *sending) recordLoss() {
 	f.lost++
 	f.told = 0
@@ -102,7 +103,7 @@ func (s *simulation) newSending() *sending {
 	return f
 }
 
-// connection is a client's end of a connection.
+// connection is the client's side of a connection.
 type connection struct {
 	*httptest.ResponseRecorder
 	failed error
@@ -122,16 +123,17 @@ func (c *connection) SetReadDeadline(t time.Time) error {
 
 func (c *connection) SetWriteDeadline(time.Time) error { return nil }
 
-// failTo keeps the error of a request for its client.
+// failTo passes the error of a request on to its client.
 func failTo(w http.ResponseWriter, _ *http.Request, err error) {
 	w.(interface{ Unwrap() http.ResponseWriter }).Unwrap().(*connection).failed = err
 }
 
-// slowBody is a body whose second half arrives later, if the connection lasts.
+// slowBody is a request body whose second half arrives later, unless the connection
+// breaks.
 type slowBody struct {
 	rest   []string
 	breaks bool
-	wait   func() error // before the second half
+	wait   func() error // called before the second half
 	cut    <-chan struct{}
 	left   func(n int)
 }
@@ -159,7 +161,7 @@ func (b *slowBody) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// changeJob makes one request with a file's link.
+// ask sends one request to the file's link.
 func (p *part) ask(ctx context.Context, to *process, method string, header map[string]string, from, n int) (c *connection, err error) {
 	c = &connection{ResponseRecorder: httptest.NewRecorder(), cut: make(chan struct{})}
 	text := p.of.text[from : from+n]
@@ -228,7 +230,7 @@ func (p *part) call(ctx context.Context, to *process) error {
 	return nil
 }
 
-// sendFrom sends the bytes after those that are stored.
+// sendFrom sends the bytes that follow the stored ones.
 func (p *part) sendFrom(ctx context.Context, to *process, from int) (*connection, error) {
 	f := p.of
 	n := min(p.bytes, len(f.text)-from)
@@ -253,7 +255,7 @@ func (p *part) complete(ctx context.Context, to *process) error {
 	return err
 }
 
-// note records the state that a response reports.
+// note records the state reported by a response.
 func (p *part) note(c *connection) {
 	if n, err := strconv.Atoi(c.Header().Get("Upload-Offset")); err == nil {
 		p.here = n
@@ -261,8 +263,8 @@ func (p *part) note(c *connection) {
 	p.whole = c.Header().Get("Upload-Complete") == "?1"
 }
 
-// judgePart checks a response: bytes that the server has reported as stored are still
-// stored, unless a user has abandoned the file since or it was too old.
+// judgePart checks a response. Bytes that the server has reported as stored must still be
+// stored, unless a user has since abandoned the file or it has expired.
 func (s *simulation) judgePart(r *request) {
 	p, f := r.part, r.part.of
 	f.using--
@@ -284,7 +286,7 @@ func (s *simulation) judgePart(r *request) {
 	case s.fullSince(r.sent) || !p.alone || f.using > 0 || !f.touched.Before(r.sent):
 		return
 	case r.have.code == fault.LinkInvalid && !p.renew && !s.jumped.IsZero():
-		f.stale = true // its link is from the future
+		f.stale = true // the link is valid only in the future, after a clock jump
 		return
 	case f.id != "" && u == nil:
 		want = fault.NotFound
@@ -298,7 +300,7 @@ func (s *simulation) judgePart(r *request) {
 	}
 }
 
-// judgeParts checks a change of an upload that is sent in parts.
+// judgeParts checks a change of an upload that is being sent in parts.
 func (s *simulation) judgeParts(r *request, old, now *app.Upload) error {
 	p, f := r.part, r.part.of
 	switch {
@@ -333,7 +335,7 @@ func (s *simulation) judgeParts(r *request, old, now *app.Upload) error {
 	return s.checkPartial(now, f.text)
 }
 
-// checkPartial checks that the bytes of an upload sent in parts are on disk.
+// checkPartial checks that the bytes of a partial upload are on disk.
 func (s *simulation) checkPartial(u *app.Upload, text string) error {
 	have, err := os.ReadFile(filepath.Join(s.dir, "uploads", "partial", fmt.Sprintf("%s.%d", u.ID, u.Partial.Generation)))
 	n := int(u.Partial.Offset)
@@ -346,7 +348,7 @@ func (s *simulation) checkPartial(u *app.Upload, text string) error {
 	return nil
 }
 
-// sendingOf returns the file of an upload, or nil if it was not sent in parts.
+// sendingOf returns the file of an upload, or nil if the upload was not sent in parts.
 func (s *simulation) sendingOf(id app.UploadID) *sending {
 	for _, f := range s.sendings {
 		if f.id == id {
@@ -356,7 +358,7 @@ func (s *simulation) sendingOf(id app.UploadID) *sending {
 	return nil
 }
 
-// touch records that something else has changed an upload that is sent in parts.
+// touch records that something other than its own requests has changed a partial upload.
 func (s *simulation) touch(c *change, id app.UploadID) {
 	for _, r := range s.requests {
 		if r.purge != nil {
@@ -369,7 +371,8 @@ func (s *simulation) touch(c *change, id app.UploadID) {
 	}
 }
 
-// judgeExpired checks that retention drops only partial uploads without recent progress.
+// judgeExpired checks that retention deletes only partial uploads that have not
+// progressed recently.
 func (s *simulation) judgeExpired(c *change, old, now *app.Upload) error {
 	r := s.requests[c.label]
 	if r == nil || old == nil || old.Partial == nil {
@@ -383,8 +386,8 @@ func (s *simulation) judgeExpired(c *change, old, now *app.Upload) error {
 	return allow(reflect.DeepEqual(&want, now) && old.Partial.ReceivedAt.Before(r.purge.latest.Add(-partialFor)), "what was there is dropped too early")
 }
 
-// stored returns the bytes stored by a user or an organization: files, including parts
-// received or expected, and results.
+// stored returns the number of bytes stored by a user or an organization: results and
+// files, including parts received or expected.
 func (s *simulation) stored(organization, email string) (bytes int64) {
 	for _, u := range s.uploads {
 		if u.Organization != organization || email != "" && u.Email != email {
@@ -405,7 +408,7 @@ func (s *simulation) stored(organization, email string) (bytes int64) {
 	return bytes
 }
 
-// compareStored compares the totals that the store keeps for quotas.
+// compareStored checks the totals that the store keeps for quotas.
 func (s *simulation) compareStored(tx app.Tx) error {
 	for _, by := range users {
 		for _, email := range []string{"", by.Email} {
@@ -418,7 +421,7 @@ func (s *simulation) compareStored(tx app.Tx) error {
 	return nil
 }
 
-// age makes all files in the uploads look old, as after some days.
+// age makes all upload files look as if they were some days old.
 func (s *simulation) age() {
 	old := s.wall().Add(-48 * time.Hour)
 	err := filepath.WalkDir(filepath.Join(s.dir, "uploads"), func(path string, e os.DirEntry, err error) error {
@@ -428,11 +431,11 @@ func (s *simulation) age() {
 		return err
 	})
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		panic(err) // an error in the test
+		panic(err) // an error in the test itself
 	}
 }
 
-// cleanUp removes the files without a record, as the service does every day.
+// cleanUp has the service delete files without a record, as it does daily.
 func (s *simulation) cleanUp() {
 	s.up()
 	if s.process == nil {
@@ -449,7 +452,7 @@ func (s *simulation) cleanUp() {
 	s.changed = true
 }
 
-// judgeFiles cleans up, and checks that only files with records are left.
+// judgeFiles cleans up and checks that every remaining file has a record.
 func (s *simulation) judgeFiles() {
 	if s.process == nil {
 		return

@@ -9,7 +9,7 @@ import (
 // without changing the others.
 type plan struct {
 	seed         uint64
-	reserveAfter time.Duration // the runner's ReserveAfter
+	reserveAfter time.Duration // value of the runner's ReserveAfter
 	steps        []step
 }
 
@@ -31,8 +31,8 @@ func planOf(seed uint64) plan {
 	return p
 }
 
-// someKinds returns the kinds of steps of one plan, each repeated by its weight.
-// Leaving out some kinds makes rare ones frequent.
+// someKinds returns the kinds of steps for one plan, each repeated according to its
+// weight. Some kinds are left out, which makes rare ones frequent.
 func someKinds(rng *rand.Rand) (all []*kind) {
 	well := rng.IntN(3) == 0
 	for i := range kinds {
@@ -53,7 +53,7 @@ func (p plan) without(from, to int) plan {
 	return p
 }
 
-// shrink removes steps while the plan still fails, with at most tries attempts.
+// shrink removes steps as long as the plan still fails. It runs at most tries plans.
 func shrink(p plan, tries int, fails func(plan) bool) plan {
 	for size := len(p.steps) / 2; size > 0; size /= 2 {
 		for from := 0; from+size <= len(p.steps); {

@@ -30,7 +30,7 @@ import (
 	"molrun/storage"
 )
 
-// process is one run of the service, from its start to its end or crash.
+// process is one run of the service, from its start to its exit or crash.
 type process struct {
 	*app.Service
 	Lists     *listing.Lists
@@ -43,13 +43,13 @@ type process struct {
 	store     *storage.Store
 	files     *blobs.Dir
 	cancel    context.CancelFunc
-	wake      chan struct{} // the runner's wake channel, with a buffer of one
+	wake      chan struct{} // the runner's wake channel, with a capacity of one
 	ended     chan struct{} // closed when the runner has returned
 
 	requests sync.WaitGroup
 }
 
-// site is the state that survives a process: its directory, the machine, the clock.
+// site is the state that survives a process: its directory, the machine and the clock.
 type site struct {
 	dir          string
 	catalogue    *algorithm.Catalogue
@@ -59,14 +59,14 @@ type site struct {
 	receivers    *receivers
 	messages     messages
 	signs        map[string]string // secrets for messages requested by submissions, by organization
-	looked       atomic.Int64      // wall clock time of the last check by a sender, in milliseconds
-	keys         map[string]string // IDs, by e-mail address of their users
+	looked       atomic.Int64      // wall-clock time of the sender's last check for messages, in milliseconds
+	keys         map[string]string // IDs of API keys, by e-mail address of their users
 	order        atomic.Int64
-	reserveAfter time.Duration // after which a job that was passed over gets a reservation
+	reserveAfter time.Duration // time after which a job that was passed over gets a reservation
 	wall         func() time.Time
-	full         func() bool // whether the disk is full
+	full         func() bool // reports whether the disk is full
 	names        names
-	stall        func() // sleeps in real time, like a slow machine
+	stall        func() // sleeps in real time, to imitate a slow machine
 	faultf       func(format string, args ...any)
 }
 
@@ -83,8 +83,7 @@ func (n *names) of(id app.JobID) string {
 	return name.(string)
 }
 
-// boot starts the service as the program does: storage, files, service,
-// runner.
+// boot starts the storage, files, service and runner, as the program does.
 func (s *site) boot() (*process, error) {
 	p := &process{door: newDoor(s.stall), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	var err error
@@ -143,7 +142,7 @@ func (s *site) boot() (*process, error) {
 		defer close(p.ended)
 		var waking sync.WaitGroup
 		waking.Go(func() { p.wakeRunner(ctx) })
-		waking.Go(func() { _ = sender.Run(ctx) }) // it returns no error
+		waking.Go(func() { _ = sender.Run(ctx) }) // it never returns an error
 		if err := r.Run(ctx); err != nil {
 			s.faultf("the runner ended with %v", err)
 		}
@@ -152,7 +151,7 @@ func (s *site) boot() (*process, error) {
 	return p, nil
 }
 
-// issueKeys gives every user a key, once.
+// issueKeys creates a key for every user on the first start.
 func (s *site) issueKeys(accounts *access.Accounts) error {
 	if s.keys != nil {
 		return nil
@@ -188,12 +187,12 @@ func (p *process) wakeRunner(ctx context.Context) {
 		}
 		select {
 		case p.wake <- struct{}{}:
-		default: // it is already awake
+		default: // the runner is already awake
 		}
 	}
 }
 
-// die ends the process without warning. Its pending calls have no effect.
+// die ends the process abruptly. Its pending calls have no effect.
 func (p *process) die() error {
 	p.cancel()
 	p.door.die()
@@ -204,7 +203,7 @@ func (p *process) die() error {
 
 func (p *process) close() error { return errors.Join(p.store.Close(), p.files.Close()) }
 
-// guardedFiles is the real file store behind a door, on the simulated disk.
+// guardedFiles is the real file store behind a door, with a simulated full disk.
 type guardedFiles struct {
 	*blobs.Dir
 	door *door
@@ -243,7 +242,7 @@ func (f *guardedFiles) RemoveJob(id app.JobID) (err error) {
 	return errors.Join(dead, err)
 }
 
-// guardedJobs is the service as the runner sees it. It labels the calls.
+// guardedJobs is the service as seen by the runner. It labels the runner's calls.
 type guardedJobs struct {
 	*app.Runs
 	process *process
@@ -284,8 +283,8 @@ func (g guardedJobs) Return(ctx context.Context, id app.JobID, attempt int) erro
 	return g.Runs.Return(g.called(ctx, "return", id), id, attempt)
 }
 
-// PlacementOf is called before a task is started or a job is assigned to a worker, so that
-// the seed determines their order.
+// PlacementOf is called before a task is started or a job is assigned to a worker. The
+// visit makes the seed determine the order of these operations.
 func (g guardedJobs) PlacementOf(ctx context.Context, j *app.Job) (placement.Placement, error) {
 	if err := g.process.door.knock(&visit{label: label{"place", g.site.names.of(j.ID)}}); err != nil {
 		return placement.Placement{}, err
@@ -293,7 +292,8 @@ func (g guardedJobs) PlacementOf(ctx context.Context, j *app.Job) (placement.Pla
 	return g.Runs.PlacementOf(ctx, j)
 }
 
-// Propagate continues a propagation begun by a transaction, as any user's request does.
+// Propagate continues a propagation that a transaction has begun, as any user's request
+// does.
 func (g guardedJobs) Propagate(ctx context.Context) error {
 	return g.Runs.Propagate(called(ctx, label{"settle", "the runner"}))
 }

@@ -13,14 +13,14 @@ import (
 	"molrun/app/job/notice"
 )
 
-// schedule determines when messages are resent and when they are abandoned: soon enough
-// that it happens within a seed.
+// schedule determines when messages are resent and abandoned. It is short, so that both
+// happen within a simulation.
 var schedule = notice.Schedule{First: 5 * time.Second, Longest: 2 * time.Minute, GiveUpAfter: 20 * time.Minute}
 
-// policy determines where notifications can be sent.
+// policy allows e-mail in addition to webhooks.
 var policy = notice.Policy{Mail: true}
 
-// receiverState is how a receiver responds.
+// receiverState describes how a receiver responds.
 type receiverState struct {
 	name   string
 	takes  time.Duration
@@ -41,20 +41,21 @@ var moods = []receiverState{
 // healthy reports whether messages arrive.
 func (m receiverState) healthy() bool { return m.answer.Error == "" }
 
-// receivers are the targets of notifications. They survive the service.
+// receivers are the recipients of notifications. They keep their state when the service
+// restarts.
 type receivers struct {
 	mu    sync.Mutex
 	moods map[string]receiverState
-	since map[string]time.Time      // when the mood changed
-	said  map[string]notice.Attempt // last response, by delivery; deleted once it is recorded
+	since map[string]time.Time      // time of the last change of state
+	said  map[string]notice.Attempt // last response, by delivery; deleted once it is recorded in the store
 }
 
 func newReceivers() *receivers {
 	return &receivers{moods: map[string]receiverState{}, since: map[string]time.Time{}, said: map[string]notice.Attempt{}}
 }
 
-// receiverOf names the receiver of a target. Each webhook has its own host; all mail goes
-// to one server.
+// receiverOf returns the name of the receiver for a target. Each webhook has its own
+// host; all e-mail goes to one server.
 func receiverOf(target string) string {
 	if u, err := url.Parse(target); err == nil && u.Host != "" {
 		return u.Host
@@ -62,7 +63,7 @@ func receiverOf(target string) string {
 	return "the mail server"
 }
 
-// of returns a receiver's mood, and since when it has it.
+// of returns a receiver's state, and the time since which it has been in that state.
 func (r *receivers) of(name string) (receiverState, time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +79,7 @@ func (r *receivers) become(name string, m receiverState) {
 	r.moods[name], r.since[name] = m, time.Now()
 }
 
-// recover makes all receivers work.
+// recover makes all receivers work again.
 func (r *receivers) recover() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +94,7 @@ func (r *receivers) say(delivery string, a notice.Attempt) {
 	r.said[delivery] = a
 }
 
-// take returns the last response, once.
+// take returns the last response to a delivery and removes it.
 func (r *receivers) take(delivery string) (a notice.Attempt, answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,10 +103,10 @@ func (r *receivers) take(delivery string) (a notice.Attempt, answered bool) {
 	return a, answered
 }
 
-// messages numbers the messages, whose IDs differ between runs of a seed.
+// messages assigns numbers to messages, because their IDs differ between runs of a seed.
 type messages struct{ numbers sync.Map }
 
-// of names a delivery.
+// of returns the name of a delivery.
 func (m *messages) of(id, target string) string {
 	n, known := m.numbers.Load(id)
 	if !known {
@@ -117,10 +118,10 @@ func (m *messages) of(id, target string) string {
 // posting is a message on its way to a receiver.
 type posting struct {
 	delivery.Posting
-	letter *delivery.Email // set for an e-mail
+	letter *delivery.Email // the e-mail, or nil for a webhook
 }
 
-// post is called by the sender of a process.
+// post is called by the sender of notifications in a process.
 func (s *site) post(ctx context.Context, d *door, p delivery.Posting) notice.Attempt {
 	return s.deliver(ctx, d, s.messages.of(p.ID, p.URL), &posting{Posting: p})
 }
@@ -130,8 +131,8 @@ func (s *site) mail(ctx context.Context, d *door, l delivery.Email) notice.Attem
 	return s.deliver(ctx, d, s.messages.of(l.ID, target), &posting{Posting: delivery.Posting{URL: target}, letter: &l})
 }
 
-// deliver sends a message, which waits at the door before it arrives, and again before
-// its response is known.
+// deliver sends a message. It waits at the door before the message arrives, and again
+// before the response is returned.
 func (s *site) deliver(ctx context.Context, d *door, name string, p *posting) notice.Attempt {
 	dead := notice.Attempt{Error: errDead.Error()}
 	if d.knock(&visit{label: label{"send", name}, posting: p}) != nil {
@@ -154,12 +155,13 @@ func (s *site) deliver(ctx context.Context, d *door, name string, p *posting) no
 	return m.answer
 }
 
-// outbox is the store as seen by the sender of notifications. It labels the calls.
+// outbox is the store as seen by the sender of notifications. It labels the sender's
+// calls.
 type outbox struct{ *guardedStore }
 
 var errLooks = errors.New("it looks for pending messages")
 
-// looker stops a closure before it looks for pending messages.
+// looker stops a closure that is about to look for pending messages.
 type looker struct {
 	app.Tx
 	looks *bool
@@ -170,7 +172,7 @@ func (l looker) PendingDeliveries(func(notice.Due) notice.Visit) error {
 	return errLooks
 }
 
-// View lets the sender look for pending messages only when nothing else happens.
+// View lets the sender look for pending messages only when no other call is ready.
 func (o outbox) View(ctx context.Context, fn func(app.Tx) error) error {
 	looks := false
 	if err := o.guardedStore.View(ctx, func(tx app.Tx) error { return fn(looker{tx, &looks}) }); !looks {
@@ -183,10 +185,10 @@ func (o outbox) View(ctx context.Context, fn func(app.Tx) error) error {
 	return o.guardedStore.View(ctx, fn)
 }
 
-// dryRunTx is a transaction that is not committed.
+// dryRunTx is a transaction whose changes are discarded.
 type dryRunTx struct {
 	app.Tx
-	first *notice.Delivery // the first one read
+	first *notice.Delivery // the first delivery read
 }
 
 func (t *dryRunTx) Delivery(id string) (*notice.Delivery, error) {
@@ -200,8 +202,8 @@ func (t *dryRunTx) Delivery(id string) (*notice.Delivery, error) {
 
 func (t *dryRunTx) PutDelivery(*notice.Delivery) error { return nil }
 
-// Update first finds out which delivery a closure changes, for its label. Closures can
-// run twice.
+// Update runs the closure twice. The first run only determines which delivery it changes,
+// which becomes part of the label.
 func (o outbox) Update(ctx context.Context, fn func(app.Tx) error) error {
 	name := "a deleted message"
 	err := o.guardedStore.View(ctx, func(tx app.Tx) error {

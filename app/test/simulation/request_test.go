@@ -13,45 +13,45 @@ import (
 	"molrun/app/base/strictjson"
 )
 
-// request is one call of a user.
+// request is one request of a user.
 type request struct {
 	label      label
 	by         app.Caller
 	name       string
-	submission *submission // of submit and batch
-	purge      *purge      // of prune and retain
-	file       *file       // of erase
-	part       *part       // of part
-	hook       *hookUse    // of hook, change and unhook
+	submission *submission // for submit and batch
+	purge      *purge      // for prune and retain
+	file       *file       // for erase
+	part       *part       // for part
+	hook       *hookUse    // for hook, change and unhook
 
 	sent  time.Time
-	named map[string]namedJob    // jobs that a submission refers to, by name
-	files map[string]*app.Upload // uploads that it refers to, by path
-	alone bool                   // of cancel: dependents of the job keep waiting
-	above app.JobID              // every new job has a higher ID
+	named map[string]namedJob    // jobs that the submission refers to, by name
+	files map[string]*app.Upload // uploads that the submission refers to, by path
+	alone bool                   // for cancel: dependents keep waiting
+	above app.JobID              // all new jobs have higher IDs
 
-	before app.Status // of wait: the job's status when the request was sent
+	before app.Status // for wait: the job's status when the request was sent
 
-	want     *answer // expected by the ledger when the store ran the request
+	want     *answer // response expected from the ledger when the store ran the request
 	have     answer
 	answered bool
-	crowded  bool // when it was sent, the limits might not have allowed its bytes
+	crowded  bool // the limits might not have allowed its bytes when it was sent
 }
 
 // namedJob is a job at the time when a submission that refers to it was checked.
 type namedJob struct {
 	id     app.JobID
 	status app.Status
-	needed bool // the submission must wait for it, or reads its result
+	needed bool // the submission must wait for the job, or reads its result
 }
 
-// answer is the response to a user: a code, "" for success, and the job.
+// answer is the response to a request: an error code, or "" for success, and the job.
 type answer struct {
 	code    fault.Code
 	created bool
 	id      app.JobID
-	status  app.Status // of wait
-	broken  bool       // no response: the connection broke
+	status  app.Status // for wait
+	broken  bool       // the connection broke before a response
 }
 
 // send starts a request; collect checks its response.
@@ -149,7 +149,7 @@ func (r *request) submit(ctx context.Context, p *process) (app.Record, bool, err
 	return p.Jobs.SubmitBatch(ctx, r.by, batch)
 }
 
-// asPipeline returns the pipeline of a body.
+// asPipeline returns the submission as a pipeline with the given body.
 func (s *submission) asPipeline(body *strictjson.Value) app.Pipeline {
 	var p app.Pipeline
 	p.Name, p.Priority, p.Body, p.After = s.name, s.priority, body, app.After{Names: s.after, Any: s.any}
@@ -164,8 +164,8 @@ func (s *submission) asPipeline(body *strictjson.Value) app.Pipeline {
 	return p
 }
 
-// expectFromBody returns the response to a submission that never reaches the store's
-// Update, or nil if it does.
+// expectFromBody returns the expected response to a submission if it is sent before the
+// store's Update is called, or nil otherwise.
 func (s *simulation) expectFromBody(r *request) *answer {
 	sub := r.submission
 	if old := s.ledger.named(r.by.Organization, sub.name); old != nil && old.submitted(sub) && old.submission.body() == sub.body() {
@@ -206,7 +206,8 @@ func (s *simulation) expectFromBody(r *request) *answer {
 	return nil
 }
 
-// needs records that a submission reads the result of a job, even if the result exists.
+// needs records that a submission reads the result of a job, even if the result already
+// exists.
 func (r *request) needs(name string) {
 	if n, known := r.named[name]; known {
 		n.needed = true
@@ -215,7 +216,7 @@ func (r *request) needs(name string) {
 }
 
 // mayName records a job that a submission refers to, unless it is in the same batch. It
-// reports whether the reference is allowed.
+// reports whether the submission may refer to it.
 func (s *simulation) mayName(r *request, row func(string) int, name string, may func(*entry) bool, any bool) bool {
 	if row(name) >= 0 {
 		return true
@@ -236,7 +237,7 @@ func (e *entry) submitted(sub *submission) bool {
 	return e.Private.Batch == "" && e.submission != nil && e.submission.batch == sub.batch
 }
 
-// expect sets the expected response, according to the ledger at the moment when the store
+// expect sets the expected response according to the ledger at the time when the store
 // runs the request.
 func (r *request) expect(s *simulation, c *change) {
 	switch {
@@ -403,7 +404,7 @@ func (s *simulation) collect() {
 	}
 }
 
-// brief omits what differs between runs of a seed.
+// brief describes a response without anything that differs between runs of a seed.
 func (a answer) brief() string {
 	if a.code != "" {
 		return string(a.code)
@@ -411,8 +412,8 @@ func (a answer) brief() string {
 	return fmt.Sprintf("ok, created %v", a.created)
 }
 
-// judgeAnswer compares a response with the expected one. Acknowledged jobs are in the
-// ledger, with which the store is compared from then on.
+// judgeAnswer compares a response with the expected one. The jobs that it acknowledges
+// are in the ledger, so the store is compared with them from now on.
 func (s *simulation) judgeAnswer(r *request) {
 	if r.label.verb == "wait" {
 		s.judgeWait(r)
@@ -433,7 +434,7 @@ func (s *simulation) judgeAnswer(r *request) {
 	want := *r.want
 	removal := r.label.verb == "delete" && r.have.code == fault.Internal && s.fullSince(r.sent)
 	switch {
-	case removal && want.code == "": // the records are deleted, some files are not
+	case removal && want.code == "": // the records were deleted, but not all files
 		return
 	case r.have.code != want.code || r.have.created != want.created:
 		s.faultf("%s: answered %s, want %s", r.label, r.have.brief(), want.brief())

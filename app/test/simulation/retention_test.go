@@ -9,27 +9,27 @@ import (
 	"molrun/app/job/retention"
 )
 
-// rules are the retention rules, short enough that jobs expire.
+// rules are the retention rules, which are short so that jobs expire.
 var rules = retention.Rules{Completed: 20 * time.Minute, Failed: 5 * time.Minute}
 
-// purge is an operator's request that deletes many finished jobs: a prune or
-// a pass of retention.
+// purge is a request that deletes many finished jobs: a prune by an administrator or a
+// retention run.
 type purge struct {
-	before time.Time             // of a prune: delete only jobs that ended before
-	failed bool                  // of a prune: delete only failed jobs
-	due    map[app.JobID]bool    // jobs that must be deleted when it ends
-	parts  map[app.UploadID]bool // partial uploads that it must drop
-	latest time.Time             // latest wall clock time since it was sent
-	doubt  bool                  // retention does not trust the clock
+	before time.Time             // for prune: delete only jobs that ended before this time
+	failed bool                  // for prune: delete only failed jobs
+	due    map[app.JobID]bool    // jobs that must be deleted by the end
+	parts  map[app.UploadID]bool // partial uploads that must be deleted by the end
+	latest time.Time             // latest wall-clock time since the request was sent
+	doubt  bool                  // retention distrusted the clock
 }
 
-// prune has the operator delete jobs that ended some time ago.
+// prune has an administrator delete jobs that ended some time ago.
 func (s *simulation) prune() {
 	ago, failed := seconds(s.rng, 300), s.rng.IntN(3) == 0
 	s.sendPurge("prune", &purge{before: s.wall().Add(-ago), failed: failed})
 }
 
-// retain has the service delete expired jobs, as it does every hour. Passes never
+// retain has the service delete expired jobs, as it does every hour. Retention runs never
 // overlap.
 func (s *simulation) retain() {
 	for _, r := range s.requests {
@@ -55,12 +55,11 @@ func (s *simulation) sendPurge(verb string, c *purge) {
 	s.send(&request{label: label{verb: verb}, purge: c})
 }
 
-// mayDelete reports whether a job or a whole batch is allowed to be deleted, regardless of
-// age.
+// mayDelete reports whether a job or a whole batch may be deleted, regardless of its age.
 func (s *simulation) mayDelete(e *entry) bool { return e.Private.Batch == "" && s.keptBy(e) == "" }
 
-// keptBy returns why retention must keep a job or a whole batch, or "" if nothing
-// prevents its deletion.
+// keptBy returns the reason why retention must keep a job or a whole batch, or "" if
+// there is none.
 func (s *simulation) keptBy(e *entry) string {
 	for _, row := range s.ledger.withRows(e) {
 		switch {
@@ -126,7 +125,7 @@ func (s *simulation) judgePurged(c *change, old *entry) error {
 	return nil
 }
 
-// of returns the change of a job, or nil if there is none.
+// of returns the change of the given job, or nil if there is none.
 func (c *change) of(id app.JobID) *jobChange {
 	for _, j := range c.jobs {
 		if j.id == id {
@@ -136,8 +135,8 @@ func (c *change) of(id app.JobID) *jobChange {
 	return nil
 }
 
-// excuseChanged records that other requests changed or need jobs that a purge must
-// delete: these jobs are then allowed to stay.
+// excuseChanged exempts jobs from a purge if other requests have changed them or need
+// them.
 func (s *simulation) excuseChanged(c *change) {
 	for _, r := range s.requests {
 		if r.purge == nil || r.label == c.label {
@@ -165,7 +164,7 @@ func (c *purge) exempt(s *simulation, id app.JobID) {
 	}
 }
 
-// clockJumped records a clock jump: it is no longer known which jobs retention must
+// clockJumped records a clock jump, after which it is unknown which jobs retention must
 // delete.
 func (s *simulation) clockJumped() {
 	for _, r := range s.requests {
@@ -179,7 +178,7 @@ func (s *simulation) clockJumped() {
 	}
 }
 
-// judgePurge checks that no due job is left.
+// judgePurge checks that every due job was deleted.
 func (s *simulation) judgePurge(r *request) {
 	switch c := r.purge; {
 	case r.have.code != "" && !s.fullSince(r.sent):
@@ -195,14 +194,15 @@ func (s *simulation) judgePurge(r *request) {
 	}
 }
 
-// pins reports whether a change is a pin or unpin requested by a user.
+// pins reports whether a change is due to a user's request to pin or unpin the job.
 func (s *simulation) pins(c *change, old *entry, j *jobChange) bool {
 	r := s.requests[c.label]
 	return r != nil && (r.label.verb == "pin" || r.label.verb == "unpin") && old != nil && j.now != nil &&
 		old.Organization == r.by.Organization && old.Name == r.name
 }
 
-// pinnedAs returns a job unchanged except for being pinned or unpinned.
+// pinnedAs returns the pinned or unpinned job, after checking that nothing else has
+// changed.
 func pinnedAs(c *change, old *entry, now *stored) (*entry, error) {
 	if now.Pinned != (c.label.verb == "pin") {
 		return nil, fmt.Errorf("after %s, pinned is %v", c.label.verb, now.Pinned)

@@ -10,10 +10,10 @@ import (
 	"molrun/app"
 )
 
-// mostRows is the maximum number of jobs of a batch of short jobs.
+// mostRows is the maximum number of jobs in a batch of short jobs.
 const mostRows = 12
 
-// submitRows submits a batch of short jobs, all alike.
+// submitRows submits a batch of identical short jobs.
 func (s *simulation) submitRows() {
 	s.up()
 	open := s.ledger.sorted(func(e *entry) bool { return !e.Status.Finished() })
@@ -30,24 +30,26 @@ func (s *simulation) submitRows() {
 	s.send(&request{label: label{verb: "batch"}, by: by, name: sub.name, submission: sub})
 }
 
-// workersDir is where the runner keeps the directories of its workers.
+// workersDir returns the directory in which the runner keeps the directories of its
+// workers.
 func (s *site) workersDir() string { return filepath.Join(s.dir, "workers") }
 
-// workerDir is the directory of the worker of a job.
+// workerDir returns the directory of a job's worker.
 func (s *site) workerDir(e *entry) string { return filepath.Join(s.workersDir(), e.Private.Worker) }
 
-// attemptDir is the directory of a job's attempt.
+// attemptDir returns the directory of a job's current attempt.
 func (s *simulation) attemptDir(e *entry) string {
 	return filepath.Join(s.process.files.JobDir(e.ID), strconv.Itoa(e.Attempts))
 }
 
-// isRowOf reports whether a claim assigns the job to a worker as a further job.
+// isRowOf reports whether a commit assigns the job to a worker that already has a first
+// job.
 func (s *simulation) isRowOf(c *change, now *stored) bool {
 	return c.label.verb == "rows" || c.label.verb == "claim" && s.names.of(now.ID) != c.label.of
 }
 
-// judgeRow checks that a worker claims a job that is like its first one and was never
-// tried.
+// judgeRow checks that a worker claims a job that is like its first job and has had no
+// attempts.
 func (s *simulation) judgeRow(c *change, old *entry, now *stored) error {
 	var first *app.Job
 	for _, e := range s.ledger.jobs {
@@ -76,14 +78,15 @@ func (s *simulation) judgeRow(c *change, old *entry, now *stored) error {
 	return nil
 }
 
-// sharesNeeds compares the resources of a job with those of the worker's first job. The
-// first job's memory might have been raised since it was in the worker; judgeStarted
-// compares the memory of the job with its task.
+// sharesNeeds reports whether a job needs the same CPUs and GPUs as the worker's first
+// job. The first job's memory might have been raised since then; judgeStarted compares
+// the memory of the job with that of its task.
 func sharesNeeds(row *stored, first *app.Job) bool {
 	return row.Private.Needs.CPUs == first.Private.Needs.CPUs && row.Private.Needs.GPUs == first.Private.Needs.GPUs
 }
 
-// judgeWorkerAssigned checks a first job that is assigned a worker after its claim.
+// judgeWorkerAssigned checks that assigning a worker to a first job after its claim
+// changes nothing else.
 func judgeWorkerAssigned(old *entry, now *stored) error {
 	same := *now
 	same.Private.Worker = old.Private.Worker
@@ -91,8 +94,8 @@ func judgeWorkerAssigned(old *entry, now *stored) error {
 		"more than its worker changes")
 }
 
-// judgeClaimFairness checks that a worker claims more jobs only while no other user waits for its
-// slot, according to the last scan of the queue.
+// judgeClaimFairness checks that a worker claims more jobs only while no other user's job
+// has been waiting for its slot.
 func (s *simulation) judgeClaimFairness(row *stored) error {
 	if !s.stable() {
 		return nil
@@ -106,7 +109,7 @@ func (s *simulation) judgeClaimFairness(row *stored) error {
 	return nil
 }
 
-// judgeReturn checks that a job returns to the queue only if it never began, and never
+// judgeReturn checks that a job returns to the queue only if it has not begun and never
 // will.
 func judgeReturn(s *simulation, old *entry, now *stored) error {
 	if now.Status != app.Queued {
@@ -126,7 +129,8 @@ func judgeReturn(s *simulation, old *entry, now *stored) error {
 	return nil
 }
 
-// endingsInWorker returns the possible outcomes of a worker's job that never began.
+// endingsInWorker returns the possible outcomes of a job that was in a worker and never
+// began.
 func (s *simulation) endingsInWorker(old *entry) (all []end) {
 	if _, refused := s.machine.startsOf(old.Private.Token); refused {
 		all = append(all, end{app.Failed, app.FailedCannotStart})
@@ -137,8 +141,8 @@ func (s *simulation) endingsInWorker(old *entry) (all []end) {
 	return all
 }
 
-// mostLosses is how many workers must be lost in a row before a job that none of them
-// began counts as lost.
+// mostLosses is the number of workers that must be lost in a row, without beginning a
+// job, before the job counts as lost.
 const mostLosses = 3
 
 // needsSlot reports whether a claimed job without a task needs a slot for one.
@@ -150,8 +154,8 @@ func (s *simulation) needsSlot(e *entry) bool {
 	return !e.Private.Stop && !refused && s.machine.lossesOf(s.workerDir(e)) < mostLosses
 }
 
-// holders returns the claimed jobs for which uses returns true. Jobs that share a process
-// count as one.
+// holders returns the claimed jobs for which uses returns true, but only one of the jobs
+// that share a process.
 func (s *simulation) holders(uses func(*entry) bool) (all []*entry) {
 	seen := map[string]bool{}
 	for _, e := range s.ledger.sorted(func(e *entry) bool { return e.Private.Claimed && uses(e) }) {
@@ -164,8 +168,8 @@ func (s *simulation) holders(uses func(*entry) bool) (all []*entry) {
 	return all
 }
 
-// judgeWorkersExited checks that nothing remains of workers when all jobs are finished. The next
-// cleanup removes the remains of a crash.
+// judgeWorkersExited checks that nothing is left of workers once all jobs are finished.
+// Remains of a crash are removed by the next cleanup.
 func (s *simulation) judgeWorkersExited() {
 	left := func() (names []string) {
 		entries, err := os.ReadDir(s.workersDir())
@@ -191,5 +195,5 @@ func (s *simulation) judgeWorkersExited() {
 	}
 }
 
-// workerExitsWithin is how soon an idle worker must exit.
+// workerExitsWithin is the time within which an idle worker must exit.
 const workerExitsWithin = 15 * time.Second

@@ -9,8 +9,8 @@ import (
 	"molrun/app"
 )
 
-// TestSabotageIsDetected tests the checks: during a run without faults, it acts like a
-// broken service, and the checks must detect that.
+// TestSabotageIsDetected tests the checks themselves. In a run without faults it
+// misbehaves like a broken service, which the checks must detect.
 func TestSabotageIsDetected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*simulation){
@@ -69,7 +69,7 @@ func TestSabotageOfWorkersIsDetected(t *testing.T) {
 				s.machine.fate = func(t app.Task) fate {
 					f := fate{runs: 300 * time.Millisecond, cause: app.CauseDone}
 					if s.names.of(t.Job) == "lab/rowsa-3" {
-						f.runs = 3 * longRow // the jobs after it return to the queue
+						f.runs = 3 * longRow // so that the jobs after it return to the queue
 					}
 					return f
 				}
@@ -101,7 +101,7 @@ func TestSabotageOfWorkersIsDetected(t *testing.T) {
 func (s *simulation) waitingRow() *entry {
 	e := s.some(func(e *entry) bool { return e.Private.Worker != "" && s.machine.find(e.Private.Token) == nil })
 	if e == nil {
-		panic("no job is waiting") // an error in the test
+		panic("no job is waiting") // an error in the test itself
 	}
 	return e
 }
@@ -110,7 +110,7 @@ func (s *simulation) waitingRow() *entry {
 func (s *simulation) returnTooEarly() {
 	e := s.waitingRow()
 	p, id, ctx := s.process, e.ID, called(context.Background(), label{"return", s.names.of(e.ID)})
-	p.requests.Go(func() { _ = p.Runs.Return(ctx, id, 1) }) // judged when it commits
+	p.requests.Go(func() { _ = p.Runs.Return(ctx, id, 1) }) // checked when it commits
 }
 
 // exchangeResults makes every program write the output of another job.
@@ -119,21 +119,21 @@ func (s *simulation) exchangeResults() {
 	s.machine.nameOf = func(id app.JobID) string { return "not " + name(id) }
 }
 
-// claimForStrangers has a worker claim jobs with the record of another user's job.
+// claimForStrangers has a worker claim jobs using the record of another user's job.
 func (s *simulation) claimForStrangers() {
 	e := s.waitingRow()
 	first := e.Job
 	p, ctx := s.process, called(context.Background(), label{"rows", "lab/a"})
 	s.send(&request{label: label{verb: "submit"}, by: bob, name: "a", submission: simple("a")})
 	s.pass(100 * time.Millisecond)
-	p.requests.Go(func() { _, _ = p.Runs.ClaimRows(ctx, &first, app.ClaimLimit{Worker: "X", Rows: 1, Seconds: 100}) }) // judged when it commits
+	p.requests.Go(func() { _, _ = p.Runs.ClaimRows(ctx, &first, app.ClaimLimit{Worker: "X", Rows: 1, Seconds: 100}) }) // checked when it commits
 }
 
 func simple(name string) *submission {
 	return &submission{name: name, typ: "short", rows: []jobSettings{{cpus: 1}}}
 }
 
-// corrupt changes a job in the store, but not in the ledger.
+// corrupt changes a job in the store but not in the ledger.
 func (s *simulation) corrupt(change func(app.Tx, *app.Job) error) {
 	err := s.process.store.Update(context.Background(), func(tx app.Tx) error {
 		j, err := tx.JobNamed("lab", "a")
@@ -143,7 +143,7 @@ func (s *simulation) corrupt(change func(app.Tx, *app.Job) error) {
 		return change(tx, j)
 	})
 	if err != nil {
-		panic(err) // an error in the test
+		panic(err) // an error in the test itself
 	}
 }
 
@@ -156,18 +156,18 @@ func promote(tx app.Tx, j *app.Job) error {
 func (s *simulation) startAgain() {
 	for _, l := range s.machine.tasks {
 		if _, err := s.machine.start(l.Task); err != nil {
-			panic(err) // an error in the test
+			panic(err) // an error in the test itself
 		}
 	}
 }
 
-// askByWrongNumber asks for all tasks by numbers that are not theirs.
+// askByWrongNumber queries every task by the number of another.
 func (s *simulation) askByWrongNumber() {
 	for _, l := range s.machine.tasks {
 		other := l.Task
 		other.Handle += "0"
 		if _, err := s.machine.status([]app.Task{other}); err != nil {
-			panic(err) // an error in the test
+			panic(err) // an error in the test itself
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"molrun/app"
 )
 
-// awaited reports whether a queued job waits for the job.
+// awaited reports whether any queued job waits for the given job.
 func (l *ledger) awaited(id app.JobID) bool {
 	for _, e := range l.jobs {
 		if e.Status == app.Queued && e.waitsFor(id) {
@@ -21,8 +21,9 @@ func (e *entry) waitsFor(id app.JobID) bool {
 	return slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool { return w.Job == id })
 }
 
-// cannotRetry reports whether a failed job cannot be retried because a dependency has failed
-// or was deleted. Jobs of a batch that is retried as a whole do not count.
+// cannotRetry reports whether a failed job cannot be retried because a dependency has
+// failed or was deleted. If a batch is retried as a whole, dependencies within the batch
+// do not count.
 func (l *ledger) cannotRetry(e *entry, batch app.JobID) bool {
 	return slices.ContainsFunc(e.Private.Waits, func(w app.Dependency) bool {
 		d := l.jobs[w.Job]
@@ -35,8 +36,8 @@ func (l *ledger) dooms(w app.Dependency) bool {
 	return d == nil || d.Status == app.Failed && !w.Any && !d.Private.KeepsDependants
 }
 
-// stalled reports whether a job depends on one that was stopped without its dependents
-// and is not retried.
+// stalled reports whether a job waits, directly or indirectly, for one that was stopped
+// without its dependents and has not been retried.
 func (l *ledger) stalled(e *entry) bool {
 	if e.IsBatch() {
 		for _, row := range l.rows(e.ID) {
@@ -52,7 +53,7 @@ func (l *ledger) stalled(e *entry) bool {
 	})
 }
 
-// after returns a job after a commit, or nil if there is none.
+// after returns a job as it is after a commit, or nil if it no longer exists.
 func (s *simulation) after(c *change, id app.JobID) *app.Job {
 	if j := c.of(id); j != nil {
 		if j.now == nil {
@@ -66,7 +67,7 @@ func (s *simulation) after(c *change, id app.JobID) *app.Job {
 	return nil
 }
 
-// onlyPropagationMark reports whether nothing changes except a job's mark for pending
+// onlyPropagationMark reports whether the only change is the job's mark for pending
 // propagation.
 func onlyPropagationMark(old *entry, now *stored) bool {
 	same := now.Private
@@ -74,8 +75,8 @@ func onlyPropagationMark(old *entry, now *stored) bool {
 	return now.shown == old.shown && fmt.Sprint(same) == fmt.Sprint(old.Private)
 }
 
-// isPropagation reports whether a job changes in the way in which the status of a dependency is
-// propagated.
+// isPropagation reports whether a job changes as it does when the status of a dependency
+// is propagated.
 func isPropagation(old *entry, now *stored) bool {
 	switch {
 	case old.Status == app.Queued && now.Status == app.Queued:
@@ -86,7 +87,8 @@ func isPropagation(old *entry, now *stored) bool {
 	return old.Private.Cause != "" && now.Status == app.Queued
 }
 
-// judgePropagation checks such a change against the state of the other jobs after the commit.
+// judgePropagation checks such a change against the state of the other jobs after the
+// commit.
 func (s *simulation) judgePropagation(c *change, old *entry, now *stored) error {
 	for _, w := range old.Private.Waits {
 		d := s.after(c, w.Job)
@@ -111,8 +113,8 @@ func (s *simulation) judgePropagation(c *change, old *entry, now *stored) error 
 	return nil
 }
 
-// failsImmediately reports whether a new job is allowed to be failed because a dependency had
-// failed.
+// failsImmediately reports whether a new job is failed, as is allowed, because a
+// dependency had already failed.
 func (s *simulation) failsImmediately(c *change, now *stored) bool {
 	if now.Status != app.Failed {
 		return false
@@ -124,7 +126,7 @@ func (s *simulation) failsImmediately(c *change, now *stored) bool {
 	return d != nil && d.Status == app.Failed && !d.Private.KeepsDependants && now.Failure.Code == app.FailedDependency
 }
 
-// judgeInputs checks that only files made by another job are resolved.
+// judgeInputs checks that only references to files of other jobs are resolved.
 func judgeInputs(s *simulation, old *entry, now *stored) error {
 	same := now.Job
 	same.Inputs, same.Private.References = old.Inputs, old.Private.References

@@ -20,10 +20,10 @@ var (
 	oneSeed = flag.Int64("seed", -1, "run only this seed; -v shows the trace")
 )
 
-// seedTimeout bounds the real time of one seed, even on a slow machine.
+// seedTimeout is the maximum real time for one seed, even on a slow machine.
 const seedTimeout = 2 * time.Minute
 
-// TestSeeds runs the plans of many seeds and fails at the first seed that finds an error.
+// TestSeeds runs the plans of many seeds, and fails at the first in which a check fails.
 func TestSeeds(t *testing.T) {
 	if *oneSeed >= 0 {
 		o := runSeed(t, planOf(uint64(*oneSeed)))
@@ -51,7 +51,8 @@ func TestSeeds(t *testing.T) {
 	t.Cleanup(func() { flown.check(t) })
 }
 
-// record counts what workers have done in many seeds, and how often jobs got more memory.
+// record counts, over many seeds, the events of workers and the jobs that got more
+// memory.
 type record struct {
 	mu                   sync.Mutex
 	seeds, flown, raised int
@@ -70,7 +71,7 @@ func (r *record) add(o outcome) {
 	r.workerCounts.add(f)
 }
 
-// check checks that the seeds have covered everything that can happen to workers.
+// check checks that the seeds have covered every kind of event of workers.
 func (r *record) check(t *testing.T) {
 	t.Logf("workers in %d of %d seeds: %+v; memory raised %d times", r.flown, r.seeds, r.workerCounts, r.raised)
 	if r.seeds < 15 || t.Failed() {
@@ -92,7 +93,7 @@ func (r *record) check(t *testing.T) {
 	}
 }
 
-// runSeed runs a plan and names its seed if the plan hangs or panics.
+// runSeed runs a plan. If the plan hangs or panics, it prints the seed.
 func runSeed(t *testing.T, p plan) outcome {
 	watch := time.AfterFunc(seedTimeout, func() { panic(fmt.Sprintf("seed %d does not end", p.seed)) })
 	defer watch.Stop()
@@ -104,7 +105,7 @@ func runSeed(t *testing.T, p plan) outcome {
 	return run(t, p)
 }
 
-// report fails the test with a minimal plan that still fails.
+// report fails the test and prints a minimal plan that still fails.
 func report(t *testing.T, seed uint64, o outcome) {
 	t.Helper()
 	if len(o.faults) == 0 {
@@ -117,8 +118,8 @@ func report(t *testing.T, seed uint64, o outcome) {
 		seed, o.faults[0], len(p.steps), len(short.steps), shortest.faults[0], shortest.trace, seed)
 }
 
-// TestSameSeedSameTrace runs seeds twice, the second time with random delays. A
-// failing seed must be reproducible, regardless of the machine's speed.
+// TestSameSeedSameTrace runs seeds twice, the second time with random delays, because a
+// failing seed must be reproducible regardless of the machine's speed.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
 	for seed := range *twice {
@@ -131,14 +132,16 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 }
 
-// stallNowAndThen sometimes sleeps in real time; in a bubble, time.Sleep would not.
+// stallNowAndThen sometimes sleeps in real time, which time.Sleep does not do in a
+// bubble.
 func stallNowAndThen() {
 	if rand.IntN(20) == 0 {
 		_ = syscall.Nanosleep(&syscall.Timespec{Nsec: rand.Int64N(300_000)}, nil) // an interrupted sleep is fine
 	}
 }
 
-// firstDifference shows where two traces diverge, with the lines before.
+// firstDifference returns the lines at which two traces diverge, and some lines before
+// them.
 func firstDifference(a, b string) string {
 	one, two := strings.Split(a, "\n"), strings.Split(b, "\n")
 	n := 0

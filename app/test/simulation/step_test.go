@@ -11,8 +11,9 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// maxOpen bounds the number of unfinished jobs. The scheduler considers only this many of
-// one user; beyond that, the rules of turn_test.go do not hold.
+// maxOpen is the maximum number of unfinished jobs. The scheduler considers no more than
+// this many jobs of one user, so with more of them the rules of turn_test.go would not
+// hold.
 const maxOpen = 24
 
 // kind is a kind of step.
@@ -23,13 +24,13 @@ type kind struct {
 	do     func(*simulation)
 }
 
-// sort determines which plans have steps of a kind.
+// sort determines which plans include a kind of step.
 type sort int
 
 const (
 	always    sort = iota
 	sometimes      // in two out of three plans
-	trouble        // the same, but never in a plan without faults
+	trouble        // the same, but not in plans without faults
 )
 
 // requests are the kinds of steps that send a request.
@@ -86,8 +87,8 @@ func verbOf(sub *submission) string {
 	return "submit"
 }
 
-// resubmit repeats a submission: identically, written differently, or with a
-// change that makes it different work.
+// resubmit repeats a submission: unchanged, in a different notation, or with a change
+// that makes it different work.
 func (s *simulation) resubmit() {
 	s.up()
 	e := s.some(func(e *entry) bool { return e.submission != nil && e.Private.Batch == "" })
@@ -116,7 +117,8 @@ func (s *simulation) some(fits func(*entry) bool) *entry {
 	return all[s.rng.IntN(len(all))]
 }
 
-// changeJob has a user change a job. In most cases the user is allowed to and the job exists.
+// changeJob has a user change a job. In most cases the job exists and the user is allowed
+// to change it.
 func (s *simulation) changeJob(verb string) {
 	s.up()
 	if s.process == nil {
@@ -133,7 +135,7 @@ func (s *simulation) changeJob(verb string) {
 		}
 		return !e.Status.Finished()
 	})
-	if verb == "cancel" && s.rng.IntN(2) == 0 { // a job that has not begun in its worker, if there is one
+	if verb == "cancel" && s.rng.IntN(2) == 0 { // prefer a job that has not begun in its worker
 		row := s.some(func(e *entry) bool { return e.Private.Worker != "" && s.machine.find(e.Private.Token) == nil })
 		if row != nil {
 			e = row
@@ -152,15 +154,15 @@ func (s *simulation) changeJob(verb string) {
 	s.send(&request{label: label{verb: verb}, by: by, name: name, alone: verb == "cancel" && s.rng.IntN(4) == 0})
 }
 
-// several sends requests that all arrive before the first is served.
+// several sends requests that all arrive before the first one is handled.
 func (s *simulation) several() {
 	for range 2 + s.rng.IntN(3) {
 		requests[s.rng.IntN(len(requests))].do(s)
-		synctest.Wait() // it waits at the door
+		synctest.Wait() // until the request waits at the door
 	}
 }
 
-// late reports the end of an attempt that has already finished. The report must change
+// late reports the end of an attempt that has already finished, which must change
 // nothing.
 func (s *simulation) late() {
 	s.up()
@@ -181,8 +183,8 @@ func (s *simulation) late() {
 	})
 }
 
-// restart stops the process gracefully, as an operator would. Pending requests get their
-// responses first.
+// restart stops the process gracefully, as an administrator would. Pending requests get
+// their responses first.
 func (s *simulation) restart() {
 	s.up()
 	if s.process == nil {
@@ -207,7 +209,7 @@ func (s *simulation) restart() {
 	s.bootAt = time.Now().Add(seconds(s.rng, 5))
 }
 
-// jump sets the wall clock, which affects only times in records.
+// jump changes the wall clock, which affects only the times in records.
 func (s *simulation) jump() {
 	by := seconds(s.rng, 5000)
 	if s.rng.IntN(2) == 0 {
@@ -219,7 +221,8 @@ func (s *simulation) jump() {
 	s.tracef("clocks are off by %v", time.Duration(s.offset.Load()))
 }
 
-// fill fills the disk for a while, sometimes for longer than the runner retries.
+// fill makes the disk full for a while, sometimes for longer than the runner keeps
+// retrying.
 func (s *simulation) fill() {
 	s.fullUntil = time.Now().Add(seconds(s.rng, 60))
 	s.unstableUntil(s.fullUntil.Add(retriedWithin))
@@ -239,7 +242,7 @@ func (s *simulation) slow() {
 	s.tracef("until %v", s.slowUntil.Sub(s.begin))
 }
 
-// fullSince reports whether the disk was full at some time since t.
+// fullSince reports whether the disk has been full at any time since t.
 func (s *simulation) fullSince(t time.Time) bool { return !s.fullUntil.Before(t) }
 
 // inOrder returns the pending requests, oldest first.

@@ -11,16 +11,16 @@ import (
 	"molrun/storage"
 )
 
-// change is the effect of one call of Update on the jobs.
+// change is the effect of one call of Update.
 type change struct {
 	label   label
 	order   int64 // sequence number of the closure's last run
 	ran     bool
-	jobs    []*jobChange // each job once
-	puts    []*jobChange // every single change, in order
+	jobs    []*jobChange // last change of each job
+	puts    []*jobChange // all changes, in order
 	uploads []*uploadChange
 	hooks   []*hookChange
-	refused bool // the disk was full
+	refused bool // rejected because the disk was full
 	err     error
 }
 
@@ -30,7 +30,8 @@ type jobChange struct {
 	now *stored
 }
 
-// stored is a job as written: the record that users see, and the private part.
+// stored is a job as written to the store: the record that users see, and the private
+// part.
 type stored struct {
 	app.Job
 	shown, private string
@@ -51,7 +52,7 @@ func asStored(j *app.Job) (*stored, error) {
 	return s, err
 }
 
-// note keeps the last state of a job within the transaction.
+// note records a change of a job within the transaction.
 func (c *change) note(id app.JobID, now *stored) {
 	c.puts = append(c.puts, &jobChange{id, now})
 	for _, j := range c.jobs {
@@ -63,8 +64,8 @@ func (c *change) note(id app.JobID, now *stored) {
 	c.jobs = append(c.jobs, &jobChange{id, now})
 }
 
-// guardedStore is the real store behind a door. While the simulated disk is full,
-// it rolls back every change.
+// guardedStore is the real store behind a door. While the simulated disk is full, it
+// rolls back every change.
 type guardedStore struct {
 	*storage.Store
 	door *door

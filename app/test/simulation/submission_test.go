@@ -11,10 +11,10 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// simFiles are the algorithms: one that is retried after lost attempts, one that is not,
-// and one whose jobs are short, so that jobs of a batch share processes. The last two get
-// more memory when they run out: one up to a maximum, one for a maximum number of
-// attempts.
+// simFiles are the algorithm files: one that is retried after lost attempts, one that is
+// not, and one whose jobs are short, so that jobs of a batch share processes. Jobs of the
+// last two get more memory when they run out: one up to a maximum amount, the other for a
+// maximum number of attempts.
 var simFiles = []string{
 	simFile("long", "5m", 1, "1MiB") + `
 [[parameters]]
@@ -67,7 +67,7 @@ default = 1
 `, typ, limit, retries, typ == "long", memory, gpus)
 }
 
-// The users, of two organizations that never see each other.
+// Users of two organizations that must not see each other's data.
 var (
 	ann   = app.Caller{Organization: "lab", Email: "ann@lab.example", Rights: apikey.Member.Rights()}
 	bob   = app.Caller{Organization: "lab", Email: "bob@lab.example", Rights: apikey.Member.Rights()}
@@ -80,30 +80,30 @@ var (
 	organizations = []string{"lab", "firm"}
 )
 
-// submission is a job or a batch that a user submits.
+// submission is a job, a batch or a pipeline that a user submits.
 type submission struct {
 	name     string
 	typ      string
-	rows     []jobSettings // a single job has one
-	rowNames []string      // of a batch; nil for the default names
+	rows     []jobSettings // one for a single job
+	rowNames []string      // for a batch; nil means the default names
 	batch    bool
 	pipeline bool // a batch whose jobs have their own types and dependencies
 	priority int
 	after    []string // names of jobs that must finish first
-	any      bool     // successfully or not
-	notify   []string // recipients of a notification of its end
+	any      bool     // start after they finish, even if they fail
+	notify   []string // addresses to notify when it ends
 }
 
-// jobSettings is the settings of one job.
+// jobSettings contains the settings of one job.
 type jobSettings struct {
 	cpus, gpus int
-	explicit   bool   // written even where they equal the defaults
-	before     string // name of the job whose result is read
-	file       string // path of the upload that is read
+	explicit   bool   // written even if they equal the defaults
+	before     string // name of the job whose result it reads, if any
+	file       string // path of the upload that it reads, if any
 
 	// For a job of a pipeline.
 	typ   string
-	after []string // nil means those of the batch
+	after []string // nil means the batch's dependencies
 	any   bool
 }
 
@@ -144,7 +144,7 @@ func (s *submission) body() string {
 	return fmt.Sprintf(`{"batchName":%q,"type":%q,"settings":[%s],"priority":%d%s,"jobNames":%s}`, s.name, s.typ, strings.Join(all, ","), s.priority, after, names)
 }
 
-// afterText returns the members of a body that name dependencies.
+// afterText returns the members of a request body that name dependencies.
 func afterText(names []string, any bool) string {
 	if names == nil {
 		return ""
@@ -152,7 +152,7 @@ func afterText(names []string, any bool) string {
 	return fmt.Sprintf(`,"after":["%s"],"afterAny":%v`, strings.Join(names, `","`), any)
 }
 
-// meaning returns a text that does not depend on how the settings are written.
+// meaning returns a string that is the same however the settings are written.
 func (s *submission) meaning() string {
 	text := fmt.Sprint(s.batch, s.pipeline, s.typ, s.priority, slices.Sorted(slices.Values(s.after)), s.any && len(s.after) > 0)
 	for i, w := range s.rows {
@@ -168,7 +168,7 @@ func (s *submission) meaning() string {
 	return text
 }
 
-// row returns the index of the job of a batch with this name, or -1 if there is none.
+// row returns the index of the batch's job with this name, or -1 if there is none.
 func (s *submission) row(name string) int {
 	for i := range s.rows {
 		if s.batch && s.rowName(i) == name {
@@ -249,7 +249,8 @@ func (s *simulation) judgeCreated(c *change, r *request, now *stored) error {
 	return s.judgeFirstWaits(c, r.waitsOf(c, w.before, after, any), now)
 }
 
-// idOf returns the job that a submission refers to by a name, or "" if there is none.
+// idOf returns the ID of the job that a submission refers to by name, or "" if there is
+// none.
 func (r *request) idOf(c *change, name string) app.JobID {
 	if r.submission.row(name) >= 0 {
 		for _, j := range c.jobs {
@@ -261,7 +262,7 @@ func (r *request) idOf(c *change, name string) app.JobID {
 	return r.named[name].id
 }
 
-// waitsOf returns the dependencies of a new job at the time it was planned.
+// waitsOf returns the dependencies that a new job had when it was planned.
 func (r *request) waitsOf(c *change, before string, after []string, any bool) (all []app.Dependency) {
 	add := func(name string, any bool) {
 		id := r.idOf(c, name)
@@ -295,7 +296,7 @@ func (s *simulation) judgeFirstWaits(c *change, planned []app.Dependency, now *s
 	return nil
 }
 
-// fileOf returns the upload that a job reads, or "" if none.
+// fileOf returns the ID of the upload that a job reads, or "" if there is none.
 func fileOf(j *app.Job) app.UploadID {
 	for _, src := range j.Private.References {
 		return src.Upload
@@ -310,7 +311,7 @@ func (r *request) fileID(path string) app.UploadID {
 	return ""
 }
 
-// sourceOf returns the job whose result a job reads, or "" if none.
+// sourceOf returns the ID of the job whose result a job reads, or "" if there is none.
 func sourceOf(j *app.Job) app.JobID {
 	for _, src := range j.Private.References {
 		return src.Job
@@ -362,12 +363,12 @@ func (s *simulation) randomSubmission(rng *rand.Rand, by app.Caller, batch bool)
 	}
 	sub.notify = randomNotify(rng, by)
 	if rng.IntN(20) == 0 {
-		sub.priority = 11 // this is rejected
+		sub.priority = 11 // invalid, so that the submission is rejected
 	}
 	return sub
 }
 
-// randomOrder makes jobs of a pipeline depend on each other.
+// randomOrder adds random dependencies between the jobs of a pipeline.
 func (s *simulation) randomOrder(rng *rand.Rand, by app.Caller, sub *submission) {
 	order := rng.Perm(len(sub.rows))
 	for n, i := range order {
@@ -391,7 +392,7 @@ func (s *simulation) randomOrder(rng *rand.Rand, by app.Caller, sub *submission)
 	}
 }
 
-// randomAfter makes a submission depend on other jobs, mostly unfinished ones.
+// randomAfter makes a submission depend on random jobs, mostly unfinished ones.
 func (s *simulation) randomAfter(rng *rand.Rand, by app.Caller, sub *submission) {
 	finished := rng.IntN(4) == 0
 	all := s.ledger.sorted(func(e *entry) bool {

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// startsWithin is how soon a job that fits must start. It is far below the
-	// interval at which the runner checks the queue without being woken.
+	// startsWithin is the time within which a job that fits must start. It is far shorter
+	// than the interval at which the runner checks the queue without being woken.
 	startsWithin = 2 * time.Second
-	// retriedWithin is how soon the runner retries failed operations, and
-	// seenWithin how soon after a start it has polled all tasks.
+	// retriedWithin is the time within which the runner retries failed operations, and
+	// seenWithin the time after a start within which it has polled all tasks.
 	retriedWithin = 40 * time.Second
 	seenWithin    = 6 * time.Second
 )
@@ -21,7 +21,7 @@ type user struct{ organization, email string }
 
 func userOf(j *app.Job) user { return user{j.Organization, j.Email} }
 
-// freeResources returns the resources not used by claimed jobs.
+// freeResources returns the resources that claimed jobs leave free.
 func (s *simulation) freeResources(uses func(*entry) bool) placement.Resources {
 	left := placement.Resources{
 		CPUs: s.machine.capacity.CPUs, MemoryBytes: s.machine.capacity.MemoryBytes, GPUs: len(s.machine.capacity.GPUs),
@@ -36,16 +36,16 @@ func without(a, b placement.Resources) placement.Resources {
 	return placement.Resources{CPUs: a.CPUs - b.CPUs, MemoryBytes: a.MemoryBytes - b.MemoryBytes, GPUs: a.GPUs - b.GPUs}
 }
 
-// fits reports whether the free resources cover the needs. Resources that are not needed
-// can be overdrawn.
+// fits reports whether the free resources meet the needs. A resource that is not needed
+// may be overcommitted.
 func fits(needs, free placement.Resources) bool {
 	return (needs.CPUs == 0 || needs.CPUs <= free.CPUs) &&
 		(needs.MemoryBytes == 0 || needs.MemoryBytes <= free.MemoryBytes) &&
 		(needs.GPUs == 0 || needs.GPUs <= free.GPUs)
 }
 
-// judgeResources checks that the machine is not overcommitted. A job whose task has
-// ended uses nothing.
+// judgeResources checks that the machine is not overcommitted. Jobs whose tasks have
+// ended use nothing.
 func (s *simulation) judgeResources() {
 	now := time.Now()
 	uses := func(e *entry) bool {
@@ -79,7 +79,7 @@ func (s *simulation) unstableUntil(t time.Time) {
 	}
 }
 
-// noteStartable records which jobs could start at a quiet moment.
+// noteStartable records which jobs can start at a moment when no call is waiting.
 func (s *simulation) noteStartable() {
 	now := time.Now()
 	startable := map[app.JobID]time.Time{}
@@ -95,8 +95,8 @@ func (s *simulation) noteStartable() {
 	s.startable = startable
 }
 
-// mayStart reports whether the job must be able to start: it fits, even alongside any job
-// that might have a reservation.
+// mayStart reports whether the job must be able to start: it must fit even if every job
+// that might have a reservation also starts.
 func (s *simulation) mayStart(e *entry, free placement.Resources) bool {
 	if !fits(e.Private.Needs, free) || s.heldUp(e) {
 		return false

@@ -17,7 +17,7 @@ import (
 	"molrun/blobs"
 )
 
-// The names of the files that users upload and jobs read.
+// fileNames are the names of the files that users upload and jobs read.
 var fileNames = []string{"1.txt", "2.txt", "3.txt"}
 
 // file is an upload that a user sends or deletes.
@@ -37,7 +37,7 @@ type uploadChange struct {
 	now *app.Upload
 }
 
-// transfers serves the links of uploads.
+// transfers handles the links of uploads.
 type transfers struct {
 	*upload.Files
 	blobs.Archives // unused
@@ -51,7 +51,7 @@ func (s *simulation) randomFile() *file {
 	return f
 }
 
-// eraseFile has a user delete a file.
+// eraseFile has a user delete an upload.
 func (s *simulation) eraseFile() {
 	s.up()
 	all := s.sortedUploads(func(*app.Upload) bool { return true })
@@ -66,7 +66,7 @@ func (s *simulation) eraseFile() {
 	s.send(&request{label: label{verb: "erase"}, by: by, name: u.Filename, file: &file{id: u.ID, name: u.Filename}})
 }
 
-// expectedOfFile returns the expected response to the deletion of a file.
+// expectedOfFile returns the expected response to the deletion of an upload.
 func (r *request) expectedOfFile(s *simulation) answer {
 	u := s.uploads[r.file.id]
 	switch {
@@ -80,7 +80,7 @@ func (r *request) expectedOfFile(s *simulation) answer {
 	return answer{}
 }
 
-// reads reports whether any job for which fits returns true reads an upload.
+// reads reports whether a job for which fits returns true reads the upload.
 func (l *ledger) reads(id app.UploadID, fits func(*entry) bool) bool {
 	for _, e := range l.jobs {
 		for _, src := range e.Private.References {
@@ -92,7 +92,7 @@ func (l *ledger) reads(id app.UploadID, fits func(*entry) bool) bool {
 	return false
 }
 
-// applyUploads checks the effect of a commit on uploads, after the ledger has its jobs.
+// applyUploads checks the effect of a commit on uploads, once its jobs are in the ledger.
 func (s *simulation) applyUploads(c *change) {
 	if len(c.uploads) == 0 {
 		return
@@ -126,8 +126,8 @@ func (s *simulation) judgeUpload(c *change, old, now *app.Upload) error {
 	return errors.New("it changes without a request")
 }
 
-// judgeErased checks the deletion of an upload: by a user while no job needs it, or with
-// the last job that read it.
+// judgeErased checks the deletion of an upload: either by a user while no job needs it,
+// or together with the last job that read it.
 func (s *simulation) judgeErased(c *change, old *app.Upload) error {
 	switch c.label.verb {
 	case "erase":
@@ -160,8 +160,8 @@ func (s *simulation) newest(by app.Caller, name string) *app.Upload {
 	return all[len(all)-1]
 }
 
-// compareUploads compares the uploads of the store, and their bytes, with the committed
-// ones.
+// compareUploads compares the uploads in the store, and their content, with the ones last
+// committed.
 func (s *simulation) compareUploads() error {
 	return s.process.store.View(context.Background(), func(tx app.Tx) error {
 		have := 0

@@ -8,10 +8,10 @@ import (
 	"molrun/app/job/apikey"
 )
 
-// waitFor is how long users wait for a job to change.
+// waitFor is how long users wait for a change of a job.
 const waitFor = 30 * time.Second
 
-// wait has a user request a job's record and wait for it to change.
+// wait has a user request a job's record and wait for a change.
 func (s *simulation) wait() {
 	s.up()
 	finished := s.rng.IntN(6) == 0 // the response is then immediate
@@ -23,8 +23,8 @@ func (s *simulation) wait() {
 	s.send(&request{label: label{verb: "wait"}, by: by, name: e.Name, before: e.Status})
 }
 
-// judgeWaiting reports users who, at a quiet moment, are still waiting for a change that
-// has happened.
+// judgeWaiting reports users who are still waiting for a change that has happened,
+// although no call is waiting.
 func (s *simulation) judgeWaiting() {
 	for _, r := range s.inOrder() {
 		if r.label.verb != "wait" {
@@ -36,7 +36,7 @@ func (s *simulation) judgeWaiting() {
 	}
 }
 
-// judgeWait checks that a response did not come too early.
+// judgeWait checks that a response was not sent too early.
 func (s *simulation) judgeWait(r *request) {
 	over := r.have.code == fault.NotFound || r.have.status != r.before || r.have.status.Finished()
 	if !over && time.Since(r.sent) < waitFor {

@@ -17,47 +17,47 @@ import (
 	"molrun/app/task"
 )
 
-// The times of a simulated worker. They differ from those of a real one, so that events
+// Intervals of a simulated worker. They differ from those of a real one, so that events
 // rarely coincide.
 const (
 	idleLook  = 17 * time.Millisecond
 	rowLook   = 97 * time.Millisecond
 	idleLimit = 10 * time.Second
-	// longRow is the runner's LongRow.
+	// longRow equals the runner's LongRow.
 	longRow = 3 * time.Second
 )
 
-// worker is a simulated process that runs jobs one after the other. It communicates by the
-// files of package task, as the real one does, and like the machine it survives the
-// service. It moves only while everything else waits, so that the seed determines which
-// files it finds.
+// worker is a simulated process that runs jobs one after the other. Like a real worker,
+// it communicates through the files of package task and survives the service. It acts
+// only while no call of the service is running, so that the seed determines which files
+// it finds.
 type worker struct {
 	dir  string
-	name string   // of its first job, and its number: the same in every run of a seed
-	like app.Task // the requirements of all its jobs
+	name string   // name of the first job with a number; the same in every run of a seed
+	like app.Task // task with the requirements that all its jobs share
 	fate workerFate
 	lock *os.File
 
-	next, idle, dies time.Time // when it next moves, last had work, dies at the latest
+	next, idle, dies time.Time // when it acts next, when it last had work, and when it dies at the latest
 	steps            int       // number of steps with files
-	portions         int       // number read
-	rows             []string  // still to run
+	portions         int       // number of chunks read
+	rows             []string  // jobs left to run
 	row              *startedTask
 	returned, gone   bool
 }
 
-// workerFate is the script of a worker.
+// workerFate is the script that a worker follows.
 type workerFate struct {
-	refuses  error         // the error that StartWorker returns
+	refuses  error         // the error that StartWorker returns, if any
 	vanishes bool          // StartWorker returns no error, but there is no process
-	dies     time.Duration // its maximum lifetime; 0 means as long as it is needed
-	diesAt   int           // the step with files before which it dies; 0 means none
+	dies     time.Duration // maximum lifetime; 0 means unlimited
+	diesAt   int           // number of the step with files before which it dies; 0 means none
 	slow     time.Duration // additional delay before it checks its files
 }
 
 var workerRefusals = append([]error{fault.Errorf(fault.Invalid, "the machine will never run them")}, refusals...)
 
-// workerFateOf returns the fate of the n-th worker started for a first job.
+// workerFateOf returns the fate of the n-th worker that is started for a first job.
 func workerFateOf(seed uint64, name string, n int) (f workerFate) {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -77,9 +77,10 @@ func workerFateOf(seed uint64, name string, n int) (f workerFate) {
 	return f
 }
 
-// workerCounts counts what has happened to workers: later portions, jobs lost while running,
-// jobs returned by workers, jobs returned to the queue, jobs stopped before they began,
-// workers running when the service started.
+// workerCounts counts the events of workers. portions are chunks after the first, lost
+// are jobs lost while running, returned are jobs that workers returned, givenBack are
+// jobs returned to the queue, stopped are jobs stopped before they began, and adopted are
+// workers that were running when the service started.
 type workerCounts struct {
 	workers, rows, portions, pulled, died, lost, returned, givenBack, stopped, refused, adopted int
 }
@@ -99,7 +100,7 @@ func (m *machine) startWorker(dir string, t app.Task, rows []string) error {
 		return nil
 	}
 	m.mu.Unlock()
-	lock, err := task.Lock(dir) // without the mutex, because it can block
+	lock, err := task.Lock(dir) // outside the mutex, because it can block
 	if err != nil {
 		m.faultf("the directory of an exited worker: %v", err)
 		return err
@@ -122,7 +123,7 @@ func (m *machine) startWorker(dir string, t app.Task, rows []string) error {
 		p.dies = now.Add(f.dies)
 	}
 	m.workers[dir] = p
-	m.losses[dir]++ // until a job ends
+	m.losses[dir]++ // reset when a job ends
 	m.flights.workers++
 	m.tracef("%s starts with %d rows", p.name, len(rows))
 	if f.vanishes {
@@ -131,7 +132,7 @@ func (m *machine) startWorker(dir string, t app.Task, rows []string) error {
 	return nil
 }
 
-// refuseRows records jobs that can never start, if the error says so.
+// refuseRows records that the jobs can never start, if that is what the error says.
 func (m *machine) refuseRows(rows []string, err error) {
 	if fault.CodeOf(err) != fault.Invalid {
 		return
@@ -157,7 +158,7 @@ func (m *machine) shutdownWorker(dir string) (gone bool, err error) {
 	return p == nil || p.gone, nil
 }
 
-// move runs the workers up to the present.
+// move lets the workers act up to the current time.
 func (m *machine) move() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -182,7 +183,7 @@ func (m *machine) runningWorkers() (n int) {
 	return n
 }
 
-// moves returns when the next worker moves, or the given time if that is earlier.
+// moves returns the time at which the next worker acts, or until if that is earlier.
 func (m *machine) moves(until time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -192,7 +193,7 @@ func (m *machine) moves(until time.Time) time.Time {
 	return until
 }
 
-// mover returns the worker that moves next, or nil if none is running.
+// mover returns the worker that acts next, or nil if none is running.
 func (m *machine) mover() (next *worker) {
 	for _, p := range m.workers {
 		if !p.gone && (next == nil || p.next.Before(next.next) || p.next.Equal(next.next) && p.name < next.name) {
@@ -202,7 +203,7 @@ func (m *machine) mover() (next *worker) {
 	return next
 }
 
-// moveOne performs one round of a worker: it ends its job, checks its files, begins a job.
+// moveOne lets a worker act once: it ends its job, checks its files and begins a job.
 func (m *machine) moveOne(p *worker, now time.Time) {
 	if !p.dies.IsZero() && !now.Before(p.dies) {
 		m.kill(p)
@@ -217,7 +218,7 @@ func (m *machine) moveOne(p *worker, now time.Time) {
 	}
 	p.next = now.Add(p.fate.slow + idleLook)
 	if m.sabotage.stays {
-		p.next = now.Add(time.Minute) // its time limit is hours
+		p.next = now.Add(time.Minute) // its own time limit is hours
 	}
 	if p.row != nil {
 		p.next = earlier(now.Add(p.fate.slow+rowLook), p.row.end)
@@ -227,7 +228,7 @@ func (m *machine) moveOne(p *worker, now time.Time) {
 	}
 }
 
-// readInstructions reads the worker's instructions from files.
+// readInstructions reads the worker's instructions from its files.
 func (m *machine) readInstructions(p *worker, now time.Time) {
 	for !p.gone {
 		text, err := os.ReadFile(filepath.Join(p.dir, fmt.Sprintf("rows.%d", p.portions+1)))
@@ -264,14 +265,14 @@ func (m *machine) readInstructions(p *worker, now time.Time) {
 	}
 }
 
-// endStopped ends a job that has not begun.
+// endStopped ends a job that was stopped before it began.
 func (m *machine) endStopped(p *worker, dir string, now time.Time) {
 	l := m.take(p, dir)
 	if l == nil || m.steps(p) {
 		return
 	}
 	m.flights.stopped++
-	l.cause, l.end, l.begin = app.CauseStopped, now, now.Add(1) // it never began
+	l.cause, l.end, l.begin = app.CauseStopped, now, now.Add(1) // ends before it begins, because it never ran
 	m.tasks[l.Token] = l
 	m.leaveOutcome(p, l)
 }
@@ -292,7 +293,7 @@ func (m *machine) take(p *worker, dir string) *startedTask {
 	return l
 }
 
-// beginRow begins the next job. Without one the worker waits, or exits.
+// beginRow begins the next job. If there is none, the worker waits or exits.
 func (m *machine) beginRow(p *worker, now time.Time) {
 	if len(p.rows) == 0 {
 		closed := task.Exists(p.dir, "closed") && !task.Exists(p.dir, fmt.Sprintf("rows.%d", p.portions+1))
@@ -329,12 +330,12 @@ func (m *machine) beginRow(p *worker, now time.Time) {
 func (m *machine) endRow(p *worker) {
 	l := p.row
 	if l.cause == "" || m.steps(p) {
-		m.kill(p) // this also ends the job
+		m.kill(p) // also ends the job
 		return
 	}
 	m.leaveOutcome(p, l)
 	p.row, p.idle = nil, time.Now()
-	if l.cause == app.CauseInterrupted { // the machine shuts down
+	if l.cause == app.CauseInterrupted { // the machine is shutting down
 		m.quit(p)
 		return
 	}
@@ -352,7 +353,7 @@ func (m *machine) leaveOutcome(p *worker, l *startedTask) {
 	m.tracef("%s: %s, attempt %d, ends with %s", p.name, m.nameOf(l.Job), l.Attempt, l.cause)
 }
 
-// steps counts a step with files, and reports whether the worker dies before it.
+// steps counts a step with files, and reports whether the worker has died before it.
 func (m *machine) steps(p *worker) (dies bool) {
 	if p.steps++; p.steps == p.fate.diesAt {
 		m.kill(p)
@@ -360,7 +361,7 @@ func (m *machine) steps(p *worker) (dies bool) {
 	return p.gone
 }
 
-// kill ends a worker without warning, together with its running job.
+// kill ends a worker and its running job abruptly.
 func (m *machine) kill(p *worker) {
 	if p.gone {
 		return
@@ -375,7 +376,7 @@ func (m *machine) kill(p *worker) {
 	m.end(p)
 }
 
-// quit ends an idle worker.
+// quit makes an idle worker exit.
 func (m *machine) quit(p *worker) {
 	m.tracef("%s quits", p.name)
 	m.end(p)
@@ -444,7 +445,8 @@ func (m *machine) stopRow(t app.Task, now time.Time) error {
 	return nil
 }
 
-// mayBegin reports whether a running worker might still begin the task of a directory.
+// mayBegin reports whether a running worker might still begin the task in the given
+// directory.
 func (m *machine) mayBegin(dir string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -456,14 +458,16 @@ func (m *machine) mayBegin(dir string) bool {
 	return false
 }
 
-// lossesOf returns how many processes of a worker were started since a job last ended.
+// lossesOf returns the number of processes that were started for a worker's directory
+// since a job last ended.
 func (m *machine) lossesOf(dir string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.losses[dir]
 }
 
-// StartWorker starts a worker. The response is lost if the service dies before it.
+// StartWorker starts a worker. If the service dies at the second visit, the response is
+// lost.
 func (g *guardedMachine) StartWorker(ctx context.Context, dir string, t app.Task, rows []string) (err error) {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -478,7 +482,7 @@ func (g *guardedMachine) StartWorker(ctx context.Context, dir string, t app.Task
 	return err
 }
 
-// ShutdownWorker is a poll: it is repeated until the worker has exited.
+// ShutdownWorker is a poll, which the runner repeats until the worker has exited.
 func (g *guardedMachine) ShutdownWorker(_ context.Context, dir string) (gone bool, err error) {
 	if err := g.door.pollFor("landing", g.workerName(dir)); err != nil {
 		return false, err

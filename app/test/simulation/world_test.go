@@ -18,13 +18,13 @@ import (
 	"molrun/blobs/link"
 )
 
-// simulation is the state of one running seed.
+// simulation is the state of a simulation of one seed.
 type simulation struct {
 	*site
 	plan plan
 
 	begin   time.Time
-	offset  atomic.Int64 // of the wall clock, in nanoseconds; jumps
+	offset  atomic.Int64 // offset of the wall clock, which can jump, in nanoseconds
 	process *process     // nil if none is running
 	ledger  *ledger
 	history history
@@ -36,10 +36,10 @@ type simulation struct {
 
 	hooks   map[string]*notice.Hook     // as last committed
 	notices map[string]*notice.Delivery // as last compared
-	owed    []*dueMessage               // expected deliveries that were not yet compared
-	told    int                         // number of messages
+	owed    []*dueMessage               // expected deliveries that have not been compared yet
+	told    int                         // number of messages so far
 
-	owedSince map[string]time.Time // by delivery, on a clock that never jumps
+	owedSince map[string]time.Time // time since when each delivery is due, on a clock that never jumps
 
 	requests map[label]*request
 	answers  chan func()
@@ -47,26 +47,26 @@ type simulation struct {
 
 	listeners []*listener
 
-	rng *rand.Rand // of the current step
+	rng *rand.Rand // random choices of the current step
 
-	// Faults that are active or due.
-	crashIn    int       // admissions until the process dies; 0 means never
+	// Faults that are active or imminent.
+	crashIn    int       // number of admitted calls until the process dies; 0 means never
 	bootAt     time.Time // when the next process starts
 	stopping   *process  // process that was asked to stop
 	fullUntil  time.Time
 	slowUntil  time.Time
-	jumped     time.Time // when the clock last jumped
+	jumped     time.Time // time of the last clock jump
 	stableFrom time.Time // when the runner must have recovered from all faults
 
-	startable map[app.JobID]time.Time // since when waiting jobs could have started
+	startable map[app.JobID]time.Time // times since when waiting jobs could have started
 
-	changed bool // since the store was last compared with the ledger
-	raised  int  // number of attempts after which a job got more memory
+	changed bool // the store has changed since it was last compared with the ledger
+	raised  int  // number of times that a job got more memory
 	trace   strings.Builder
-	faults  []string // what the checks found; the first ends the simulation
+	faults  []string // errors found by the checks; the first one ends the simulation
 }
 
-// outcome is the result of a seed.
+// outcome is the result of running a seed.
 type outcome struct {
 	trace   string
 	faults  []string
@@ -121,8 +121,8 @@ func newSimulation(t *testing.T, p plan) *simulation {
 	return s
 }
 
-// scratch returns a temporary directory, in memory if possible: the tests are
-// about the order of events, not about disks.
+// scratch returns a temporary directory, in memory if possible, because the tests examine
+// the order of events rather than the disk.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "simulation-")
@@ -172,7 +172,7 @@ func (s *simulation) boot() {
 	s.unstableUntil(time.Now().Add(seenWithin))
 }
 
-// crash ends the process without warning.
+// crash ends the process abruptly.
 func (s *simulation) crash() {
 	s.tracef("the process dies")
 	s.absorb()
@@ -200,7 +200,7 @@ func (s *simulation) up() {
 	}
 }
 
-// pass lets time pass and runs everything that is due.
+// pass advances the time by d and runs everything that becomes due.
 func (s *simulation) pass(d time.Duration) {
 	for end := time.Now().Add(d); len(s.faults) == 0; {
 		s.judgeQueue()
@@ -218,7 +218,8 @@ func (s *simulation) pass(d time.Duration) {
 	}
 }
 
-// sleep returns when a call arrives at a door or something is due.
+// sleep returns when a call arrives at a door, something becomes due, or at the latest at
+// until.
 func (s *simulation) sleep(until time.Time) {
 	var arrived, ended <-chan struct{}
 	until = s.machine.moves(until)

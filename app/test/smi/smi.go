@@ -11,15 +11,15 @@ import (
 	"molrun/app/test/must"
 )
 
-// StandIn is a script that prints the content of files, which a test can change.
+// StandIn is a script that prints the content of files, which the test can change.
 type StandIn struct {
 	t       testing.TB
 	dir     string
 	Program string
 }
 
-// script prints the file for the query in its arguments. It records if two instances run
-// at once.
+// script prints the file that answers the query in its arguments. It records if two
+// instances run at the same time.
 const script = `#!/bin/sh
 cd "$(dirname "$0")" || exit 99
 [ -e pid ] && kill -0 "$(cat pid)" 2>/dev/null && echo again >>twice
@@ -46,8 +46,9 @@ func New(t testing.TB) *StandIn {
 	return s
 }
 
-// Set sets an output of the script: cards, list (-L), apps (processes), card-BUS (one
-// card, where cards lists only a lost one), or its exit status.
+// Set writes a file that determines the script's output or behavior. name is cards, list
+// (for -L), apps (processes), card-BUS (one card, when the query for all cards names only
+// a lost one), status (exit status), hang (sleep), or old (reject the query for MIG).
 func (s *StandIn) Set(name, text string) *StandIn {
 	s.t.Helper()
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -59,24 +60,25 @@ func (s *StandIn) Set(name, text string) *StandIn {
 	return s
 }
 
-// Cards sets the listed cards, each with 80 GiB of memory, and the exit status.
+// Cards sets the lines for the query of all cards, and the exit status. Card returns such
+// a line.
 func (s *StandIn) Cards(status int, lines ...string) *StandIn {
 	s.t.Helper()
 	return s.Set("cards", strings.Join(lines, "\n")).Set("status", fmt.Sprint(status))
 }
 
-// Unset removes what Set has set, such as hang.
+// Unset reverts Set for one name, such as hang.
 func (s *StandIn) Unset(name string) {
 	s.t.Helper()
 	must.OK(s.t, os.Remove(filepath.Join(s.dir, name)))
 }
 
-// Card returns the line of a healthy card.
+// Card returns the output line of a healthy card with 80 GiB of memory.
 func Card(number int, uuid string) string {
 	return fmt.Sprintf("%d, %s, 00000000:%02X:00.0, 81559, 4, 0, 0, Disabled", number, uuid, number+16)
 }
 
-// Twice reports whether two of its processes ran at the same time.
+// Twice reports whether two instances of the script ran at the same time.
 func (s *StandIn) Twice() bool {
 	_, err := os.Stat(filepath.Join(s.dir, "twice"))
 	return err == nil

@@ -6,15 +6,15 @@ import (
 	"net"
 )
 
-// Ports of FreeAddress. They are below Linux's ephemeral ports: another server or client
-// on the machine could be assigned such a port between the check and its use, and then be
-// mistaken for the started server.
+// Range of ports for FreeAddress. It is below Linux's ephemeral ports, because the system
+// could assign an ephemeral port to another program after the check, and that program
+// could be mistaken for the server under test.
 const (
 	lowestFreePort = 15000
 	pastFreePort   = 32768
 )
 
-// FreeAddress returns a loopback address on which nothing is listening.
+// FreeAddress returns a loopback address on which nothing listens.
 func FreeAddress() (string, error) {
 	var err error
 	for range 100 {

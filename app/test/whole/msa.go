@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// MSAFile is an algorithm file of type msa that searches nothing: its alignments show the
-// request (UnirefOf, EnvOf, PairedOf). A chain that begins with MN has no environmental
-// sequences, and a chain that begins with MFAIL fails.
+// MSAFile is an algorithm file of type msa that searches nothing: its alignments reflect
+// the request (see UnirefOf, EnvOf and PairedOf). A chain that begins with MN has no
+// environmental sequences, and a chain that begins with MFAIL makes the job fail.
 const MSAFile = `
 format = 1
 type = "msa"
@@ -74,13 +74,13 @@ type = "boolean"
 default = true
 `
 
-// UnirefOf is the UniRef alignment that MSAFile returns for a chain, with the name given
-// by the client.
+// UnirefOf returns the UniRef alignment that MSAFile produces for a chain with the name
+// given by the client.
 func UnirefOf(name, chain string) string {
 	return fmt.Sprintf(">%s\n%s\n>UniRef100_%s\t95\n%s-\n", name, chain, chain, chain[:len(chain)-1])
 }
 
-// EnvOf is the alignment from the environmental database.
+// EnvOf returns the alignment from the environmental database.
 func EnvOf(name, chain, pair string) string {
 	if strings.HasPrefix(chain, "MN") {
 		return fmt.Sprintf(">%s\n%s\n", name, chain)
@@ -88,13 +88,13 @@ func EnvOf(name, chain, pair string) string {
 	return fmt.Sprintf(">%s\n%s\n>env_%s\t50\n%s\n", name, chain, pair, chain)
 }
 
-// PairedOf is the alignment paired by species.
+// PairedOf returns the alignment paired by species.
 func PairedOf(name, chain, pair string) string {
 	return fmt.Sprintf(">%s\n%s\n>%s\t9606\n%s\n", name, chain, pair, chain)
 }
 
-// MSAClient behaves towards an alignment server like ColabFold, Boltz, Chai-1 and
-// Protenix (run_mmseqs2), with shorter pauses.
+// MSAClient sends the same requests to an alignment server as ColabFold, Boltz, Chai-1
+// and Protenix do in run_mmseqs2, with shorter pauses.
 type MSAClient struct {
 	Base    func() string // without the slash after /msa
 	Request func(*http.Request)
@@ -147,8 +147,8 @@ func (c MSAClient) Run(ctx context.Context, path, fasta, mode string) (r MSAResu
 	}
 }
 
-// status requests a ticket. A response that is not JSON counts as status ERROR, and is
-// printed.
+// status sends a request and returns the ticket in the response. A response that is not
+// JSON is printed, and counts as status ERROR.
 func (c MSAClient) status(ctx context.Context, method, path, form string) (t msaTicket, err error) {
 	text, err := c.do(ctx, method, path, form)
 	if err == nil && json.Unmarshal(text, &t) != nil {
@@ -157,7 +157,7 @@ func (c MSAClient) status(ctx context.Context, method, path, form string) (t msa
 	return t, err
 }
 
-// do sends a request until it receives a complete response, with any HTTP status.
+// do sends a request repeatedly until it gets a complete response, with any HTTP status.
 func (c MSAClient) do(ctx context.Context, method, path, form string) ([]byte, error) {
 	for {
 		r, err := http.NewRequestWithContext(ctx, method, c.Base()+path, strings.NewReader(form))
@@ -187,7 +187,7 @@ func (c MSAClient) do(ctx context.Context, method, path, form string) ([]byte, e
 	}
 }
 
-// unpacked returns the files of a tar.gz.
+// unpacked returns the content of the files in a tar.gz archive, by name.
 func unpacked(content []byte) (map[string]string, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
@@ -210,8 +210,8 @@ func unpacked(content []byte) (map[string]string, error) {
 	}
 }
 
-// Chains returns the alignments of a file by the name of their query. Like clients, it
-// splits at the first header after a NUL.
+// Chains returns the alignments in a file by the name of their query. Like the clients,
+// it splits the file at the first header after a NUL.
 func Chains(file string) map[string]string {
 	found, name, begins := map[string]string{}, "", true
 	for line := range strings.Lines(file) {

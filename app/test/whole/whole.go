@@ -1,5 +1,5 @@
-// Package whole is shared by tests of the whole program: it builds the program, keeps the
-// output of programs and services, and finds addresses for them.
+// Package whole contains helpers for tests of the whole program: it builds the program,
+// collects the output of programs and services, and finds free addresses for them.
 package whole
 
 import (
@@ -16,8 +16,8 @@ import (
 	"sync"
 )
 
-// Main runs the tests of a package with the path of a program that it builds for them,
-// and returns their exit code. given is the path of a program built already, or "".
+// Main builds the program, runs the tests of a package with its path, and returns their
+// exit code. If given is not empty, it is the path of a program to use instead.
 func Main(given string, tests func(program string) (code int)) (code int) {
 	waitInParallel()
 	if given != "" {
@@ -35,8 +35,8 @@ func Main(given string, tests func(program string) (code int)) (code int) {
 	return tests(given)
 }
 
-// build builds molrun in a directory and returns its path: statically linked as in
-// releases, or with the race detector if the tests use it.
+// build builds molrun in a directory and returns its path. The program is statically
+// linked like releases, or built with the race detector if the tests are.
 func build(folder string) (path string, err error) {
 	path = filepath.Join(folder, "molrun")
 	args := []string{"build", "-o", path, "molrun"}
@@ -57,8 +57,8 @@ func race() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// waitInParallel runs twice as many tests in parallel as there are CPUs, since most of
-// them wait. The command line overrides it.
+// waitInParallel sets the number of parallel tests to twice the number of CPUs, since
+// most tests wait. A flag on the command line overrides it.
 func waitInParallel() {
 	set := false
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
@@ -67,7 +67,8 @@ func waitInParallel() {
 	}
 }
 
-// Log keeps the output of a program or service. It can be read while they are running.
+// Log collects the output of a program or service. It can be read while the program is
+// running.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -80,7 +81,7 @@ func (l *Log) Write(text []byte) (int, error) {
 	return l.text.Write(text)
 }
 
-// AddLine adds a line that has no newline at its end.
+// AddLine adds a line, given without the newline.
 func (l *Log) AddLine(line string) { _, _ = l.Write([]byte(line + "\n")) } // never fails
 
 // Clear empties the log.
@@ -96,7 +97,7 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Tail returns the last lines.
+// Tail returns the last 60 lines.
 func (l *Log) Tail() string {
 	lines := strings.Split(l.String(), "\n")
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")

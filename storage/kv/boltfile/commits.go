@@ -102,8 +102,8 @@ func (c *Counter) Note(commit int64) {
 // Last returns the number of the last commit on disk.
 func (c *Counter) Last() int64 { return c.last.Load() }
 
-// Run writes the file after commits, at most once per writeEvery, until stop is closed,
-// then once more.
+// Run writes the file after commits, at most once per writeEvery, and once more when stop
+// is closed.
 func (c *Counter) Run(stop <-chan struct{}) {
 	defer close(c.done)
 	defer c.write()

@@ -8,7 +8,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Page layout, as far as descending a tree needs it.
+// The parts of the page layout that are needed to descend a tree.
 const (
 	pageHead    = 16 // id, flags, count, overflow
 	pageElement = 16 // position, key size, page

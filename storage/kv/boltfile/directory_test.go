@@ -32,7 +32,7 @@ func TestCyclicBucketTreeIsRejected(t *testing.T) {
 	}))
 	must.OK(t, db.Close())
 	again, err := openGuarded(path, &bolt.Options{})
-	must.OK(t, err) // the intact file
+	must.OK(t, err) // the intact file is accepted
 	must.OK(t, again.Close())
 	data, err := os.ReadFile(path)
 	must.OK(t, err)

@@ -24,8 +24,8 @@ const (
 	unsafeMemory  = "all data is lost when the machine stops"
 )
 
-// fileSystems lists the known file systems by their statfs(2) magic numbers. Others count
-// as local disks.
+// fileSystems lists the known file systems by their statfs(2) magic numbers. Unlisted
+// ones count as local disks.
 var fileSystems = map[uint32]FileSystem{
 	0x6969:     {"NFS", unsafeNetwork},
 	0x517B:     {"SMB", unsafeNetwork},
@@ -41,7 +41,7 @@ var fileSystems = map[uint32]FileSystem{
 	0x7461636F: {"OCFS2", unsafeNetwork},
 	0x01161970: {"GFS2", unsafeNetwork},
 	0x65735546: {"FUSE", unsafeUnknown},
-	0x01021994: {"tmpfs", ""}, // tests and demonstrations; doctor warns
+	0x01021994: {"tmpfs", ""}, // allowed for tests and demonstrations; molrun doctor warns
 	0x858458F6: {"ramfs", unsafeMemory},
 	0xEF53:     {"ext4", ""},
 	0x58465342: {"xfs", ""},
@@ -100,7 +100,7 @@ func mountKind(path string) string {
 //
 //	36 35 0:45 / /mnt rw,noatime shared:1 - fuse.sshfs ann@host:/ rw
 func kindOfDevice(mounts string, device uint64) string {
-	// The kernel splits the bits of both device numbers.
+	// The kernel splits both the major and the minor number into two groups of bits.
 	major := device>>8&0xFFF | device>>32&^0xFFF
 	minor := device&0xFF | device>>12&0xFFFFFF00
 	want := fmt.Sprintf("%d:%d", major, minor)

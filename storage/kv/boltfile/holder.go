@@ -37,7 +37,9 @@ func Holder(path string) (Process, bool) {
 	if err != nil {
 		return Process{}, false
 	}
-	// 1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234567 0 EOF
+	// Each line looks like this:
+	//
+	//	1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234567 0 EOF
 	inode := fmt.Sprintf(":%d", stat.Ino)
 	for line := range strings.Lines(string(locks)) {
 		f := strings.Fields(line)

@@ -34,7 +34,7 @@ type Options struct {
 }
 
 // Open opens the database file at path for writing, or creates it. It rejects unsafe file
-// systems, damaged files and a database other than the previous one.
+// systems, damaged files, and a database other than the one that the marker expects.
 func Open(path string, o Options) (*bolt.DB, error) {
 	if !o.AnyFileSystem {
 		if err := RefuseFileSystem(filepath.Dir(path)); err != nil {
@@ -53,8 +53,8 @@ func Open(path string, o Options) (*bolt.DB, error) {
 	return openExpected(path, id, options)
 }
 
-// OpenReadOnly opens an existing database file. Other processes can read it at the same
-// time; Open waits for its lock.
+// OpenReadOnly opens an existing database file. Until it is closed, other processes can
+// read the file but not open it for writing.
 func OpenReadOnly(path string) (*bolt.DB, error) {
 	id, err := expectedID(path)
 	if err != nil {
@@ -85,8 +85,8 @@ func openExpected(path, id string, o *bolt.Options) (*bolt.DB, error) {
 	return db, nil
 }
 
-// openGuarded opens the file. On a damaged one bbolt can fail, panic or read past the
-// end; each is returned as an error.
+// openGuarded opens the file. On a damaged file, bbolt can fail, panic or read past the
+// end. In each case openGuarded returns an error.
 func openGuarded(path string, o *bolt.Options) (db *bolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	var file *os.File

@@ -8,7 +8,7 @@ import (
 
 // CheckPages reads every page and reports each problem. It reads all entries before it
 // runs bbolt's own check, which would crash the process on unreadable parts of the file.
-// bbolt's check ignores ctx. No process must write to the database during the check.
+// bbolt's check ignores ctx. No process may write to the database during the check.
 func CheckPages(ctx context.Context, db *bolt.DB, report func(problem error)) error {
 	unreadable := Guard(func() error {
 		return db.View(func(tx *bolt.Tx) error {

@@ -13,19 +13,20 @@ import (
 // misplaced file.
 var ErrGone = errors.New("the database is no longer at its path")
 
-// Location identifies the file of an open database at its path.
+// Location records the path of an open database and the identity of its file.
 type Location struct {
 	path string
 	file fs.FileInfo
 }
 
-// PlaceOf returns the place of a database that was just opened at path.
+// PlaceOf returns the location of a database that was just opened at path.
 func PlaceOf(path string) (Location, error) {
 	info, err := os.Stat(path)
 	return Location{path, info}, err
 }
 
-// Check returns ErrGone if the file is known to be no longer there.
+// Check returns an error that wraps ErrGone if the file is known to be no longer at its
+// path.
 func (p Location) Check() error {
 	info, err := os.Stat(p.path)
 	switch {

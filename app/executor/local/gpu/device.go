@@ -70,7 +70,7 @@ func (w *Watcher) update(l *listing) {
 	}
 	for _, d := range listed {
 		ofInstances := func(known *device) bool { return known.card == d.name && known.name != d.name }
-		if !matched[d] && (d.fault == "" || !slices.ContainsFunc(devices, ofInstances)) { // a lost card does not show that it is divided
+		if !matched[d] && (d.fault == "" || !slices.ContainsFunc(devices, ofInstances)) { // a lost card does not show that it has MIG instances
 			devices = append(devices, d)
 		}
 	}

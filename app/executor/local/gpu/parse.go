@@ -100,8 +100,8 @@ func parseCard(line string) (c card, ok bool) {
 }
 
 // faultOf returns the fault of a card. A field that a card does not have is "[N/A]" or
-// "[Not Supported]", which is not a fault: some have no ECC, and some no memory of their
-// own.
+// "[Not Supported]", which is not a fault: some cards have no ECC, and some have no
+// dedicated memory.
 func faultOf(fields []string) (fault app.GPUFault, text string) {
 	values := strings.ToLower(strings.Join(fields, "\n"))
 	switch errors, _ := strconv.ParseInt(fields[6], 10, 64); {

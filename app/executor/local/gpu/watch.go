@@ -71,7 +71,7 @@ type Watcher struct {
 	answered  bool
 	lookedAt  time.Time // when the check with these results began
 
-	holds   bool // held is known
+	holds   bool // held has been set
 	held    map[string]bool
 	freedAt map[string]time.Time
 
@@ -183,7 +183,7 @@ func (w *Watcher) look(known []string) {
 	w.lookedAt = begin
 	switch {
 	case errors.Is(err, errNotRun):
-		w.notes = []string{err.Error()} // the rest is as it was
+		w.notes = []string{err.Error()} // the previous state is kept
 	case err != nil:
 		w.recordNoAnswer(err)
 	default:
@@ -311,8 +311,8 @@ func (s State) AddTo(c *app.Capacity) {
 	c.GPUs, c.Cards, c.FaultyGPUs, c.GPUsUnknown = s.GPUs, s.Cards, s.Faulty, s.Unknown
 }
 
-// Count returns the number of GPUs if none were faulty; a very large number while it is
-// unknown.
+// Count returns how many GPUs there would be if none were faulty, or a very large number
+// while that is unknown.
 func (s State) Count() int {
 	if s.Unknown {
 		return math.MaxInt32

@@ -1,5 +1,5 @@
 // The main flow, as a user of oapi-codegen would write it: upload a file, submit a job
-// that reads it, list, wait, download the result.
+// that uses the file, list jobs, wait, and download the result.
 package main
 
 import (
