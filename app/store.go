@@ -62,13 +62,13 @@ type Tx interface {
 	Jobs(f JobFilter, after Position, limit int) (JobPage, error)
 	// JobIDs is Jobs without the records, and its pages do not end early.
 	JobIDs(f JobFilter, after Position, limit int) ([]JobID, Position, error)
-	// CountJobs counts up to most jobs, and reports whether there might be more.
+	// CountJobs counts jobs up to a maximum, and reports whether there might be more.
 	CountJobs(f JobFilter, most int) (n int, more bool, err error)
 	// Subjobs walks a batch's subjobs in order of rows; status "" means any. Rows can be
 	// put or deleted during the walk.
 	Subjobs(batch JobID, status Status) iter.Seq2[*Job, error]
 	// MetricNames returns the names of the metrics in the results of a batch's rows,
-	// sorted and limited to most.
+	// sorted, up to a maximum number.
 	MetricNames(batch JobID, most int) ([]string, error)
 	// Queue visits the jobs queued for an executor: by descending priority, then user by
 	// user, each user's oldest first.

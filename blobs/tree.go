@@ -205,8 +205,8 @@ func (t *Tree) stray(name string) Orphan {
 	return s
 }
 
-// SetAside moves a stray file or directory into aside, a directory in the data directory,
-// and keeps its path there. The service must not be running.
+// SetAside moves a stray file or directory to the same relative path below aside, which
+// is a directory in the data directory. The service must not be running.
 func (t *Tree) SetAside(name, aside string) error {
 	to := path.Join(aside, name)
 	err := t.root.MkdirAll(filepath.FromSlash(path.Dir(to)), 0o700)

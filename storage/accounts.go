@@ -135,7 +135,7 @@ func (t tx) Shares(organization string) iter.Seq2[*app.Share, error] {
 
 const indexSharesOrganization = "shares.organization"
 
-// shareOrganization indexes shares by organization, id.
+// shareOrganization indexes shares by organization and id.
 func shareOrganization(id sortid.ID, s *app.Share) []kv.Entry {
 	return []kv.Entry{{Key: kv.Key{}.Text(s.Organization).ID(id)}}
 }

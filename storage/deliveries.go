@@ -249,7 +249,7 @@ const (
 	countDeliveries    = "deliveries.count"
 )
 
-// hookList indexes hooks by organization, id.
+// hookList indexes hooks by organization and id.
 func hookList(id sortid.ID, h *notice.Hook) []kv.Entry {
 	return []kv.Entry{{Key: kv.Key{}.Text(h.Organization).ID(id)}}
 }
@@ -261,7 +261,7 @@ const (
 	logEnded   = "e"
 )
 
-// deliveryLog indexes deliveries by organization, hook, part of the log, id.
+// deliveryLog indexes deliveries by organization, hook, part of the log and id.
 func deliveryLog(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	all := []kv.Entry{{Key: logKey(d.Log(), logAll).ID(id)}}
 	if d.State != notice.Pending {
@@ -284,7 +284,7 @@ func deliveryJob(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	return []kv.Entry{{Key: kv.Key{}.Text(d.Job).ID(id)}}
 }
 
-// deliveryDue indexes pending deliveries by queue, time of the next attempt, id.
+// deliveryDue indexes pending deliveries by queue, time of the next attempt and id.
 func deliveryDue(id sortid.ID, d *notice.Delivery) []kv.Entry {
 	if d.State != notice.Pending {
 		return nil

@@ -42,8 +42,8 @@ func (t tx) findJobs(f app.JobFilter, after app.Position, limit int) (found []kv
 	return found, app.Position(last), nil
 }
 
-// CountJobs counts the jobs that match a filter, up to most, and reports whether there
-// might be more.
+// CountJobs counts the jobs that match a filter, up to a maximum, and reports whether
+// there might be more.
 func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
 	if _, more, err = t.scanJobs(f, "", most, func(kv.Key) { n++ }); err != nil {
 		return 0, false, fmt.Errorf("count jobs: %w", err)
@@ -54,8 +54,8 @@ func (t tx) CountJobs(f app.JobFilter, most int) (n int, more bool, err error) {
 // maxScan limits how many non-matching candidates are tested for one page.
 const maxScan = 5000
 
-// scanJobs visits the key suffixes of up to most jobs after a position. It returns the
-// last suffix processed and whether there might be more jobs after it.
+// scanJobs visits the key suffixes of the jobs after a position, up to a maximum number.
+// It returns the last suffix processed and whether there might be more jobs after it.
 func (t tx) scanJobs(f app.JobFilter, after app.Position, most int, visit func(end kv.Key)) (last kv.Key, more bool, err error) {
 	c := t.candidates(f)
 	walk := t.walkCandidates(c, boundsOf(f, after), f.Ascending)

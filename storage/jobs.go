@@ -228,7 +228,7 @@ const (
 	indexJobsSource = "jobs.source"
 )
 
-// jobName indexes jobs by organization, name, id.
+// jobName indexes jobs by organization, name and id.
 func jobName(id sortid.ID, j *app.Job) []kv.Entry {
 	return []kv.Entry{{Key: nameKey(j.Organization, j.Name).ID(id)}}
 }
@@ -237,7 +237,8 @@ func nameKey(organization, name string) kv.Key {
 	return make(kv.Key, 0, 128).Text(organization).Text(name)
 }
 
-// jobBatch indexes subjobs by batch, status (with an extra entry for all statuses), id.
+// jobBatch indexes subjobs by batch, status (with an extra entry for all statuses) and
+// id.
 func jobBatch(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch == "" {
 		return nil
@@ -253,9 +254,9 @@ func batchKey(batch sortid.ID, status app.Status) kv.Key {
 	return make(kv.Key, 0, 2*sortid.Size+1).ID(batch).Letter(statusLetter(status))
 }
 
-// jobFile indexes unfinished jobs by each upload or job that they read, id. Jobs that
-// have not completed are also indexed by their folder, id. Failed jobs are among these,
-// because they can be retried.
+// jobFile indexes unfinished jobs by each upload or job that they read and by id. Jobs
+// that have not completed are also indexed by their folder and id. Failed jobs are among
+// these, because they can be retried.
 func jobFile(id sortid.ID, j *app.Job) (all []kv.Entry) {
 	if j.Status == app.Completed {
 		return nil
@@ -280,7 +281,8 @@ func folderID(digest string) (id sortid.ID, err error) {
 	return id, err
 }
 
-// jobSource indexes all jobs, finished or not, by each upload or job that they read, id.
+// jobSource indexes all jobs, finished or not, by each upload or job that they read and
+// by id.
 func jobSource(id sortid.ID, j *app.Job) []kv.Entry {
 	var all []kv.Entry
 	for i, r := range j.Private.References {

@@ -100,8 +100,9 @@ const (
 	indexUploadsList = "uploads.list"
 )
 
-// jobList indexes jobs other than subjobs by each combination of user and type, status,
-// id. A listing of all statuses merges four walks, so it needs no further entries.
+// jobList indexes jobs other than subjobs by each combination of user and type, by
+// status and by id. A listing of all statuses merges four walks, so it needs no further
+// entries.
 func jobList(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil
@@ -113,7 +114,7 @@ func jobList(id sortid.ID, j *app.Job) []kv.Entry {
 	return all
 }
 
-// uploadList indexes uploads by each combination of filters, id.
+// uploadList indexes uploads by each combination of filters and by id.
 func uploadList(id sortid.ID, u *app.Upload) []kv.Entry {
 	all := listings(u.Organization, u.Email, u.Folder)
 	for i := range all {
@@ -156,7 +157,7 @@ func listKey(used byte, organization string, filters []string) kv.Key {
 }
 
 // jobTag indexes jobs other than subjobs by organization, user (with an extra entry for
-// all users), key and value of a tag, id.
+// all users), key and value of a tag, and id.
 func jobTag(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch != "" {
 		return nil

@@ -20,9 +20,9 @@ import (
 
 const indexJobsMetrics = "jobs.metrics"
 
-// jobMetrics indexes rows that have metrics by batch, id; the value is the metrics of the
-// result. Sorting by a metric, or listing metric names, reads at most the 10,000 entries
-// of a batch, which takes milliseconds.
+// jobMetrics indexes rows that have metrics by batch and id; the value is the metrics of
+// the result. Sorting by a metric, or listing metric names, reads at most the 10,000
+// entries of a batch, which takes milliseconds.
 func jobMetrics(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Private.Batch == "" || j.Metrics == nil {
 		return nil
@@ -79,8 +79,8 @@ func cutMetric(value []byte) (m metric, rest []byte, err error) {
 	return m, rest[8:], nil
 }
 
-// metricNames returns the sorted names of the metrics of a batch's rows, up to most of
-// them.
+// metricNames returns the sorted names of the metrics of a batch's rows, up to a maximum
+// number.
 func metricNames(t *kv.Tx, batch sortid.ID, most int) (names []string, err error) {
 	seen := map[string]bool{}
 	for _, value := range t.Ascend(indexJobsMetrics, batch[:]) {

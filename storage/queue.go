@@ -44,7 +44,7 @@ func waits(j *app.Job) bool {
 	return j.Status == app.Queued && !j.Private.Claimed && !j.IsBatch() && len(j.Private.Waits) == 0
 }
 
-// jobQueue indexes claimable jobs by executor, priority, organization, user, id. The
+// jobQueue indexes claimable jobs by executor, priority, organization, user and id. The
 // value is the job's resource requirements, and the class and size that determine its run
 // time.
 func jobQueue(id sortid.ID, j *app.Job) []kv.Entry {
@@ -270,7 +270,7 @@ const (
 )
 
 // jobDependant indexes dependent jobs by the job they depend on, the way they depend on
-// it, id.
+// it, and id.
 func jobDependant(id sortid.ID, j *app.Job) []kv.Entry {
 	if j.Status == app.Failed && j.Private.Cause != "" {
 		return []kv.Entry{{Key: dependantKey(idOf(j.Private.Cause), app.FailedWith).ID(id)}}

@@ -58,7 +58,7 @@ func (t tx) Newest(organization, email string, limit int) ([]app.Ended, error) {
 const indexJobsFinished = "jobs.finished"
 
 // jobFinished indexes finished jobs other than subjobs by scope, organization, user (in
-// the scope of users), status and whether pinned, completion time, id.
+// the scope of users), status and whether pinned, completion time and id.
 func jobFinished(id sortid.ID, j *app.Job) []kv.Entry {
 	if !j.Status.Finished() || j.Private.Batch != "" {
 		return nil

@@ -91,7 +91,7 @@ func (t tx) OldestUploads(after app.UploadID) iter.Seq2[*app.Upload, error] {
 
 const indexUploadsName = "uploads.name"
 
-// uploadName indexes completed uploads by organization, user, folder, name, id.
+// uploadName indexes completed uploads by organization, user, folder, name and id.
 func uploadName(id sortid.ID, u *app.Upload) []kv.Entry {
 	if !u.Completed() {
 		return nil
@@ -105,8 +105,8 @@ func uploadKey(organization, email, folder, filename string) kv.Key {
 
 const indexUploadsDigest = "uploads.digest"
 
-// uploadDigest indexes completed uploads by organization, user or "" for all, SHA-256,
-// id.
+// uploadDigest indexes completed uploads by organization, user or "" for all,
+// SHA-256 and id.
 func uploadDigest(id sortid.ID, u *app.Upload) []kv.Entry {
 	if !u.Completed() {
 		return nil
@@ -128,8 +128,8 @@ func digestKey(organization, email, sha256 string) kv.Key {
 
 const indexUploadsPartial = "uploads.partial"
 
-// uploadPartial indexes unfinished resumable uploads by the time when bytes last arrived,
-// id.
+// uploadPartial indexes unfinished resumable uploads by the time bytes last arrived, then
+// by id.
 func uploadPartial(id sortid.ID, u *app.Upload) []kv.Entry {
 	if u.Partial == nil {
 		return nil

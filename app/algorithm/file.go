@@ -1,5 +1,5 @@
 // Package algorithm reads algorithm files and applies them: it checks settings, builds
-// commands and reads results. One file is one version of one type.
+// commands and reads results. Each file defines one version of one type of job.
 package algorithm
 
 import (
@@ -15,8 +15,9 @@ import (
 	"molrun/app/task/protocol"
 )
 
-// File is an available algorithm: one algorithm file, which is one version of one type.
-// It never changes; a job keeps using the file that it was validated against.
+// File is an available algorithm: one algorithm file, which defines one version of one
+// type of job. It never changes; a job keeps using the file that it was validated
+// against.
 type File struct {
 	Path               string // source path, for messages
 	BuiltIn            bool   // included in molrun

@@ -155,7 +155,7 @@ func TestBackupSaysWhatItLacks(t *testing.T) {
 	}{
 		{nil, nil, "", 0},
 		{nil, []string{"a"}, "complete, but 1 files", exitDamaged},
-		{[]string{"b", "c"}, []string{"a"}, "except for 2 problems", exitFailed},
+		{[]string{"b", "c"}, []string{"a"}, "has 2 problems", exitFailed},
 	} {
 		var out strings.Builder
 		err := backupProblems(&out, &backup.Record{Problems: tt.problems, Damaged: tt.damaged})

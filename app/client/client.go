@@ -57,9 +57,10 @@ func NewWith(base, key string, transport http.RoundTripper) *Client {
 	}}
 }
 
-// RetryConnections makes the client resend requests after connection errors, as when the service
-// restarts, for up to most. It resends only idempotent requests, and only once the
-// service has responded to any request: a wrong address still fails immediately.
+// RetryConnections makes the client resend requests after connection errors, as when the
+// service restarts, for at most the given time. It resends only idempotent requests, and
+// only once the service has responded to any request: a wrong address still fails
+// immediately.
 func (c *Client) RetryConnections(most time.Duration) { c.persist.most = most }
 
 // Close closes idle connections.

@@ -61,7 +61,7 @@ func newMessenger(s *service, registry *prometheus.Registry) (*messenger, error)
 	return m, nil
 }
 
-// mail creates the sender of e-mail.
+// mail creates the mailer from the mail settings.
 func (m *messenger) mail() (*delivery.Mailer, error) {
 	c := m.config.Mail
 	o := delivery.MailOptions{Host: c.Host, Port: c.Port, TLS: c.TLS, User: c.User, From: c.From}

@@ -122,7 +122,8 @@ func ClearWorker(dir string) error {
 }
 
 // ShareLock makes a worker's lock also the lock of a task. If a version of the service
-// that does not know workers takes over, the task is running as long as its worker exists.
+// that does not support workers takes over, the task is running as long as its worker
+// exists.
 func ShareLock(worker, dir string) error {
 	f, err := os.OpenFile(filepath.Join(worker, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

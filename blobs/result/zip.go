@@ -52,8 +52,8 @@ var (
 // arbitrary times on their files.
 func (e *zipEntry) timed() bool { return e.changed >= minTime && e.changed <= maxTime }
 
-// timeExtra returns the length of the time field that supplements the DOS time, which has
-// no time zone.
+// timeExtra returns the length of the extra field with the time, which supplements the
+// DOS time because that has no time zone.
 func (e *zipEntry) timeExtra() int {
 	if e.timed() {
 		return timeExtraSize

@@ -215,7 +215,7 @@ func (w *writer) transact(group []*call) (done bool) {
 }
 
 // run runs the closure in the writer's goroutine. It saves a panic of the closure for the
-// caller; a panic of bbolt is returned as damage.
+// caller; a panic in bbolt is returned as damage.
 func (c *call) run(t *Tx) (damage error) {
 	c.err, c.panicked = nil, nil
 	defer func() {
@@ -283,7 +283,7 @@ func failAll(group []*call, err error) (done bool) {
 	return true
 }
 
-// rollback releases the write lock, even after a panic of bbolt.
+// rollback releases the write lock, even if bbolt panics.
 func (w *writer) rollback(b *bolt.Tx) {
 	defer func() {
 		if v := recover(); v != nil {

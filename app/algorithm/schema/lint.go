@@ -11,9 +11,9 @@ import (
 	"molrun/app/base/tomltree"
 )
 
-// Lint reports keywords that JSON Schema does not know or that have no effect in their
-// position, in schema and all its subschemas. The library ignores them silently, so a
-// misspelled limit would go unnoticed. own lists the additional keys of a parameter.
+// Lint reports keywords in schema and its subschemas that JSON Schema does not define, or
+// that have no effect where they are. The library ignores them silently, so a misspelled
+// limit would go unnoticed. own lists the additional keys of a parameter.
 func Lint(r *tomltree.Reader, schema *tomltree.Node, own []string) {
 	c := checker{r, own}
 	c.schema(schema, own)

@@ -263,7 +263,7 @@ func removeFilesCommand() *cobra.Command {
 				return err
 			}
 		}
-		return changeEach(ctx, s, chosen, "deleted", func(ctx context.Context, s *session, name string) error {
+		return changeEach(ctx, s, "file", chosen, "deleted", func(ctx context.Context, s *session, name string) error {
 			if err := s.API.DeleteFile(ctx, ids[name]); err != nil && !isNotFound(err) {
 				return err
 			}

@@ -46,7 +46,7 @@ func bulkCommand(c *cobra.Command, verb, done string, statuses []string, do func
 				return err
 			}
 		}
-		return changeEach(ctx, s, chosen, done, do)
+		return changeEach(ctx, s, "job", chosen, done, do)
 	})
 }
 
@@ -78,8 +78,9 @@ func (ch *choice) jobs(ctx context.Context, s *session, args, statuses []string,
 	return chosen, err
 }
 
-// changeEach changes jobs one after another. It continues if the service rejects one.
-func changeEach(ctx context.Context, s *session, chosen []string, done string, do func(ctx context.Context, s *session, name string) error) error {
+// changeEach changes jobs or files one after another; kind is the word for one. It
+// continues if the service rejects one.
+func changeEach(ctx context.Context, s *session, kind string, chosen []string, done string, do func(ctx context.Context, s *session, name string) error) error {
 	var changed []string
 	var failed []error
 	for _, name := range chosen {
@@ -113,7 +114,7 @@ func changeEach(ctx context.Context, s *session, chosen []string, done string, d
 	case len(chosen) == 1:
 		return failed[0]
 	}
-	return fmt.Errorf("%d of %s are not %s: %w", len(failed), unit.Count(len(chosen), "job"), done, failed[0])
+	return fmt.Errorf("%d of %s are not %s: %w", len(failed), unit.Count(len(chosen), kind), done, failed[0])
 }
 
 // sample lists the first few names.

@@ -326,11 +326,11 @@ func TestWarnings(t *testing.T) {
 		"extrapolate to a negative critical concentration":                                                         steep,
 		"is 38.7 K above the highest temperature with a condensate, a long extrapolation for points spanning 20 K": slabs(283, 293, 303),
 		"deviate from the law by more than their errors":                                                           off,
-		"largest deviation: s3, ":                                off,
-		"diameters do not lie on a line":                         off,
-		"no condensate at 335 K, below the critical temperature": append(slabs(283, 303, 331), single(slab(335))),
-		"no condensate at 293 K but one at 331 K":                append(slabs(283, 303, 331), single(slab(293))),
-		"have different boxes":                                   larger,
+		"largest deviation: s3, ":                                                                                  off,
+		"diameters do not lie on a line":                                                                           off,
+		"no condensate at 335 K, below the critical temperature":                                                   append(slabs(283, 303, 331), single(slab(335))),
+		"no condensate at 293 K but one at 331 K":                                                                  append(slabs(283, 303, 331), single(slab(293))),
+		"have different boxes":                                                                                     larger,
 	} {
 		_, log, err := evaluated(t, false, summaries...)
 		if err != nil || !strings.Contains(log, "molrun:warning ") || !strings.Contains(log, want) {

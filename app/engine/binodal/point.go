@@ -23,7 +23,7 @@ type Point struct {
 	Reason    string // why it did not condense, or why that is undecided
 
 	Dense, Dilute           Concentration // mg/mL
-	Below                   float64       // mg/mL, upper bound of the dilute phase if its concentration is unknown
+	Below                   float64       // mg/mL, upper bound on the dilute concentration if that is unknown
 	DenseMolar, DiluteMolar Concentration // mM
 	BelowMolar              float64       // mM
 	Transfer                Concentration // kT, from the dilute to the dense phase

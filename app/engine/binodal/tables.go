@@ -48,11 +48,11 @@ func (v *Result) table() [][]string {
 	return rows
 }
 
-// curvePoints is the number of points on the curve of the law.
+// curvePoints is the number of points on the fitted coexistence curve.
 const curvePoints = 101
 
-// curveTable returns curve.csv: the law from the lowest temperature used up to Tc.
-// Negative concentrations are left empty: the law does not hold there.
+// curveTable returns curve.csv: the fitted curve from the lowest temperature used up to
+// Tc. Negative concentrations are left empty: the law does not hold there.
 func (v *Result) curveTable() [][]string {
 	rows := [][]string{{"temperature_K", "cdil_mg_mL", "cden_mg_mL", "diameter_mg_mL"}}
 	for _, c := range v.curve() {
@@ -64,11 +64,11 @@ func (v *Result) curveTable() [][]string {
 	return rows
 }
 
-// coexisting is a point on the curve of the law.
+// coexisting is a point on the fitted coexistence curve.
 type coexisting struct{ temperature, dense, dilute float64 }
 
-// curve samples the law. It is nil if there is no law or its critical concentration is
-// unknown.
+// curve returns points on the fitted coexistence curve. It is nil if there is no fit or
+// its critical concentration is unknown.
 func (v *Result) curve() []coexisting {
 	if v.Law == nil || math.IsNaN(v.Law.Rhoc.Mean) {
 		return nil

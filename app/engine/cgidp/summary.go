@@ -124,7 +124,7 @@ const (
 	minEquilibrationTimes = 3  // equilibration per replica, in integrated autocorrelation times
 )
 
-// isConverged reports whether Rg and Ree of a complete run are converged.
+// isConverged reports whether Rg and Ree of a complete run have converged.
 func (s *system) isConverged(rg, ree md.Estimate) bool {
 	expected := s.settings.expectedSamples(&s.Sequence)
 	forgotten := minEquilibrationTimes * max(rg.Time, ree.Time) * float64(s.plan.sampleEvery)

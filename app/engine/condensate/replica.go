@@ -99,7 +99,7 @@ func (r *replica) Burst() error {
 	return r.record()
 }
 
-// advance runs up to most steps, but not past the next event.
+// advance runs at most the given number of steps, and stops at the next event.
 func (r *replica) advance(most int64) error {
 	step := r.Step()
 	r.motion.Pull(0)

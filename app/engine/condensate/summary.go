@@ -225,8 +225,8 @@ func (r *results) estimates() *estimates {
 	return e
 }
 
-// converged reports whether the sizes of the chains are converged and, unless there are
-// phases, whether their clusters are.
+// converged reports whether the sizes of the chains have converged and, unless there are
+// phases, whether their clusters have.
 func (e *estimates) converged(r *results) bool {
 	for _, radius := range e.radius {
 		if !radius.Converged() {
@@ -242,7 +242,7 @@ func (e *estimates) converged(r *results) bool {
 	return steady(e.bound) && steady(e.largest)
 }
 
-// widen widens the errors to those of a run that is not converged.
+// widen widens the errors to those of a run that has not converged.
 func (e *estimates) widen() {
 	for _, one := range []*md.Estimate{&e.bound, &e.largest, &e.temperature, &e.near} {
 		*one = one.Widened()
@@ -282,8 +282,8 @@ func (r *results) evaluate(s *summary) {
 	}
 }
 
-// findPhases evaluates the slab and reports whether its concentrations are converged or,
-// if the profile is flat, whether the sizes of the chains are. Only a converged flat
+// findPhases evaluates the slab and reports whether its concentrations have converged or,
+// if the profile is flat, whether the sizes of the chains have. Only a converged flat
 // profile shows that chains do not condense.
 func (r *results) findPhases(s *summary, sizes bool) bool {
 	all, evaluated := r.profiles()

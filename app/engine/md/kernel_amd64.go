@@ -2,7 +2,7 @@ package md
 
 import "golang.org/x/sys/cpu"
 
-// Features of the processor that the operating system supports.
+// CPU features that the operating system supports.
 var (
 	hasAVX2   = cpu.X86.HasAVX2
 	hasAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL

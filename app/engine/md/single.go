@@ -13,7 +13,8 @@ import (
 // precision. The root mean square error is below 1e-6 of the root mean square force
 // (TestSinglePrecisionSuffices).
 
-// positionUnit is the unit of positions in nm, coarse enough for distances up to 64 nm.
+// positionUnit is the unit of positions, in nm. It is coarse enough for an int32 to hold
+// distances of up to 64 nm.
 const positionUnit = 1.0 / (1 << 25)
 
 // maxGroupSpan is the maximum number of bonds between the first and last bead of a group. It

@@ -30,11 +30,11 @@ type Coexistence struct {
 	At            float64 // K or mol/L
 	Used          bool    // used in the fit
 	Dense, Dilute Bar     // mg/mL
-	Below         float64 // mg/mL, upper bound of an unknown dilute concentration
+	Below         float64 // mg/mL, upper bound on an unknown dilute concentration
 	Overall       float64 // mg/mL, in the whole box, if two phases were not found
 	Undecided     bool    // it is unknown whether there are two phases
 	Transfer      Bar     // kT
-	TransferBelow float64 // kT, upper bound of an unknown free energy
+	TransferBelow float64 // kT, upper bound on an unknown free energy
 }
 
 // LawPoint is a point on the curve of a law, in mg/mL.

@@ -21,8 +21,8 @@ const (
 	againAfter = 20 * time.Second
 )
 
-// absent returns the status of a task that neither squeue nor sacct knows, or whose end
-// sacct does not know. Slurm's output can lag, and a restarted controller may take a
+// absent returns the status of a task that neither squeue nor sacct lists, or whose end
+// sacct does not report. Slurm's output can lag, and a restarted controller may take a
 // while, so the status stays unchanged for some time.
 func (e *Executor) absent(t app.Task, k *tracked) (app.TaskStatus, error) {
 	o, err := readOutcome(t.Dir)

@@ -16,7 +16,7 @@ import (
 // unless a submission with unknown result was repeated and both succeeded. Then the valid
 // job is the one that claimed the attempt or, before there is a claim, the oldest. The
 // others are canceled while they are queued; one that starts finds the claim. The result
-// is false if Slurm does not know the valid job.
+// is false if Slurm does not list the valid job.
 func (e *Executor) choose(t app.Task, k *tracked) (jobRecord, bool, error) {
 	records := e.snapshot.records[k.row]
 	switch {

@@ -83,7 +83,7 @@ func (v *snapshot) listJobs(ctx context.Context) error {
 	return nil
 }
 
-// account queries sacct for names that squeue does not know, once per round for each. If
+// account queries sacct for names that squeue does not list, once per round for each. If
 // it does not respond, no conclusion is drawn for them.
 func (v *snapshot) account(ctx context.Context, since time.Time, names map[string]bool) {
 	if v.noAccounting {
@@ -118,8 +118,8 @@ func (v *snapshot) account(ctx context.Context, since time.Time, names map[strin
 // complete reports whether Slurm has reported everything it can about a name.
 func (v *snapshot) complete(name string) bool { return v.noAccounting || v.accounted[name] }
 
-// accept adds the output of sacct. For jobs unknown to squeue, it adds those that are
-// over, because sacct does not know the end of the others; for jobs known to squeue, it
+// accept adds the output of sacct. Of the jobs that squeue does not list, it adds those
+// that are over, because sacct has no end of the others; for jobs that squeue lists, it
 // adds who canceled them.
 func (v *snapshot) accept(records []jobRecord) {
 	for _, r := range records {

@@ -14,7 +14,7 @@ import (
 	"molrun/app/task"
 )
 
-// Status calls squeue once for all tasks, then sacct for those that squeue does not know,
+// Status calls squeue once for all tasks, then sacct for those that squeue does not list,
 // then reads the files of each. If squeue fails, no task's status is known. For jobs in a
 // worker, it queries the worker's process.
 func (e *Executor) Status(ctx context.Context, tasks []app.Task) ([]app.TaskStatus, error) {
@@ -137,7 +137,7 @@ func (e *Executor) soon(t app.Task, k *tracked) bool {
 	return time.Since(e.submissions.lastSubmitted(k.row.Name)) < 2*e.options.Poll
 }
 
-// accountFor queries sacct for tasks that squeue does not know, and for who canceled
+// accountFor queries sacct for tasks that squeue does not list, and for who canceled
 // tasks that we did not stop.
 func (e *Executor) accountFor(ctx context.Context, tasks []app.Task) {
 	names := map[string]bool{}

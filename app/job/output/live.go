@@ -28,8 +28,8 @@ const (
 
 // liveOutput is the output directory of an attempt without a result. Its program might be
 // changing it maliciously, replacing files with links, pipes and devices while they are
-// opened. So a path is opened name by name, each relative to the directory before, no
-// name can be a link, and no open blocks.
+// being opened. So a path is opened name by name, each relative to the directory before,
+// no name may be a symbolic link, and no open blocks.
 type liveOutput struct{ dir *os.File }
 
 // openLiveOutput opens the output directory of an attempt. The error is fs.ErrNotExist if
@@ -52,7 +52,7 @@ func openLiveOutput(jobDir, home string) (*liveOutput, error) {
 // resultDir is the directory of the result within a job's directory.
 const resultDir = "result"
 
-// openBelow opens a directory below another. Neither can be a link.
+// openBelow opens a directory below another. Neither may be a symbolic link.
 func openBelow(dir, below string) (*os.File, error) {
 	fd, err := openAt(unix.AT_FDCWD, dir, unix.O_DIRECTORY)
 	if err != nil {
