@@ -60,7 +60,7 @@ func TestSandboxOnTheNode(t *testing.T) {
 			if tt.sees != "" && w.text(w.out(a, "sees")) != tt.sees {
 				t.Errorf("the shared directory is %s", w.text(w.out(a, "sees")))
 			}
-			if tt.cause == app.CauseCannotStart && !strings.Contains(o.Message, "can give no sandbox") {
+			if tt.cause == app.CauseCannotStart && !strings.Contains(o.Message, "does not support sandboxes") {
 				t.Errorf("message %q", o.Message)
 			}
 		})

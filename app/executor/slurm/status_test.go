@@ -190,7 +190,7 @@ func TestForgottenRunningJobIsAwaited(t *testing.T) {
 			continue
 		}
 		w.kill(a)
-		w.lost(second, a, "forgotten")
+		w.lost(second, a, "no record of its job")
 	}
 }
 
