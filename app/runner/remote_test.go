@@ -293,7 +293,7 @@ func TestQueuedJobsSayThatTheClusterDoesNotAnswer(t *testing.T) {
 		w.start()
 		w.submit(ann, "runs", `{}`)
 		w.submit(ann, "waits", `{}`)
-		for i, want := range []string{"the node is being cleaned", "the cluster is not responding", "the node is being cleaned"} {
+		for i, want := range []string{"the node is being cleaned", "the cluster does not respond", "the node is being cleaned"} {
 			w.executor.reach(i != 1)
 			time.Sleep(time.Minute)
 			if r := w.job("waits"); r.Status != app.Queued || !strings.HasPrefix(r.StatusReason, want) {

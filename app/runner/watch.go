@@ -71,7 +71,7 @@ func (a *attempt) noteClusterJob(c app.ClusterJob) {
 
 // reportUnresponsive reports why there is no status of a task that was not seen running.
 func (a *attempt) reportUnresponsive(ctx context.Context, why string) {
-	text := "the cluster is not responding; retrying"
+	text := "the cluster does not respond; retrying"
 	if why != "" {
 		text = "waiting for the cluster" + why
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -202,7 +203,7 @@ func TestNumberOfProcessesIsLimited(t *testing.T) {
 	withAndWithoutSandbox(t, script, func(t *testing.T, a *attempt) {
 		a.isolation.Processes = 30
 		o := a.start().outcome()
-		if o.Cause != protocol.CauseLimit || o.Signal != "SIGKILL" || !strings.Contains(o.Message, "the limit of 30") {
+		if o.Cause != protocol.CauseLimit || o.Signal != "SIGKILL" || !regexp.MustCompile("exceeds? the limit of 30 ").MatchString(o.Message) {
 			t.Errorf("outcome %+v, want the limit and the signal", o)
 		}
 	})

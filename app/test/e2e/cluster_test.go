@@ -179,7 +179,7 @@ func doctorAndReadyz(t *testing.T, c *cluster.Cluster) {
 	if !strings.Contains(findings["slurm"], string(doctor.Problem)+": ") || !strings.Contains(findings["slurm"], "slurmctld") {
 		t.Errorf("doctor says %q while the controller is down", findings["slurm"])
 	}
-	s.eventually("the job shows why it waits", func() bool { return strings.Contains(u.job("kept").StatusReason, "not respond") })
+	s.eventually("the job shows why it waits", func() bool { return strings.Contains(u.job("kept").StatusReason, "does not respond") })
 	if j := u.job("kept"); j.Status != "QUEUED" || j.Attempts > 1 {
 		t.Errorf("a job is %s in attempt %d while the controller is down", j.Status, j.Attempts)
 	}

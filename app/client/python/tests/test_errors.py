@@ -160,7 +160,7 @@ def test_archives_write_nothing_outside(name: str, tmp_path: pathlib.Path) -> No
         with pytest.raises(molrun.Error):
             _files.inside(folder, "")
         return
-    with pytest.raises(molrun.Error, match="not a valid path"):
+    with pytest.raises(molrun.Error, match="is not a valid path inside a folder"):
         _files.unpack(tmp_path / "a.zip", folder)
     assert list(folder.iterdir()) == []
 
