@@ -172,6 +172,7 @@ func TestFaultsOfExpandedRowsSayWhereTheyAre(t *testing.T) {
 		{each("structure", "folder:half/*"), []string{`[body fanOut each structure]: the upload half/late.pdb is not complete; complete it or delete it`}},
 		{each("structure", "folder:half/*.sdf"), []string{`[body fanOut each structure]: you have no completed upload named half/*.sdf; GET /files?folder= lists the files of a folder`}},
 		{each("structure", "folder:in*/x"), []string{`[body fanOut each structure]: use *, ? and [ ] only in file names, not in folder names`}},
+		{each("structure", "folder:"), []string{`[body fanOut each structure]: write folder:<folder>/<pattern>, such as folder:ligands/*`}},
 		{each("structure", "folder:in/[x"), []string{`[body fanOut each structure]: "[x" is not a valid pattern: use * for any characters, ? for one, [a-z] for a range`}},
 		{each("structure", "folder:in"), []string{`[body fanOut each structure]: write folder:<folder>/<pattern>, such as folder:in/*`}},
 		{each("structure", "folders:in/*"), []string{`[body fanOut each structure]: did you mean folder:in/*?`}},
