@@ -172,7 +172,7 @@ func (a residue) energy(b residue, r float64) float64 {
 		Sigma: (a.sigma + b.sigma) / 2, Lambda: (a.lambda + b.lambda) / 2,
 		Strength: 1.730014 * a.charge * b.charge, Kappa: 1.269740,
 	}
-	stick, _ := pair.AshbaughHatch(r)
-	screen, _ := pair.DebyeHuckel(r)
-	return stick + screen
+	ashbaughHatch, _ := pair.AshbaughHatch(r)
+	debyeHueckel, _ := pair.DebyeHueckel(r)
+	return ashbaughHatch + debyeHueckel
 }

@@ -163,7 +163,7 @@ func lammpsTable(p enginetest.Pair) string {
 	fmt.Fprintf(&b, "# nm, kJ/mol, kJ/mol/nm\n\nPAIR\nN %d BITMAP %g %g\n\n", len(distances), tableStart, pairCutoff(p))
 	for i, r := range distances {
 		ashbaughHatch, ashbaughHatchForce := p.AshbaughHatch(r)
-		debyeHueckel, debyeHueckelForce := p.DebyeHuckel(r)
+		debyeHueckel, debyeHueckelForce := p.DebyeHueckel(r)
 		fmt.Fprintf(&b, "%d %.17g %.17g %.17g\n", i+1, r, ashbaughHatch+debyeHueckel, ashbaughHatchForce+debyeHueckelForce)
 	}
 	return b.String()

@@ -36,7 +36,7 @@ func plainSums(m *Mixture, x []Vec, table *debyeHueckelTable) (Sums, []Vec) {
 			} else if r := d.Norm(); r < 4 {
 				pair := plainPair(m.shared, a.types[local[i]], b.types[local[j]], a.charge[local[i]]*b.charge[local[j]])
 				ashbaughHatch, ashbaughHatchForce := pair.AshbaughHatch(r)
-				debyeHueckel, debyeHueckelForce := pair.DebyeHuckel(r)
+				debyeHueckel, debyeHueckelForce := pair.DebyeHueckel(r)
 				if table != nil {
 					debyeHueckelForce = pair.Strength * table.forceOverR(r*r) * r
 				}

@@ -31,8 +31,8 @@ func (p Pair) AshbaughHatch(r float64) (energy, force float64) {
 	return p.Lambda * (energy - end), p.Lambda * force
 }
 
-// DebyeHuckel returns the Debye–Hückel energy and force.
-func (p Pair) DebyeHuckel(r float64) (energy, force float64) {
+// DebyeHueckel returns the Debye–Hückel energy and force.
+func (p Pair) DebyeHueckel(r float64) (energy, force float64) {
 	if r >= 4 || p.Strength == 0 {
 		return 0, 0
 	}

@@ -11,10 +11,10 @@ import (
 	"molrun/app/test/must"
 )
 
-// packageGroups lists the groups of packages, which are top-level directories, in
-// dependency order: a package can import packages of its own group and of earlier ones.
-// Tests can import any package.
-var packageGroups = []string{
+// layers lists the layers of packages, which are folders, in the order of ARCHITECTURE.md: a
+// package can import packages of its own layer and of earlier ones. Tests can import any
+// package.
+var layers = []string{
 	"app/base",
 	"app/engine",
 	"app/task",
@@ -32,8 +32,8 @@ var packageGroups = []string{
 	"app/test",
 }
 
-// groupOf returns the group of a package of this module.
-func groupOf(path string) string {
+// layerOf returns the layer of a package of this module.
+func layerOf(path string) string {
 	switch path = strings.TrimPrefix(strings.TrimPrefix(path, "molrun"), "/"); path {
 	case "":
 		return "main"
@@ -47,7 +47,7 @@ func groupOf(path string) string {
 	return parts[0]
 }
 
-func TestRoomsImportThoseAbove(t *testing.T) {
+func TestLayersImportThoseAbove(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "molrun/...")
 	text, err := list.Output()
 	must.OK(t, err)
@@ -62,20 +62,20 @@ func TestRoomsImportThoseAbove(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		own := slices.Index(packageGroups, groupOf(p.ImportPath))
+		own := slices.Index(layers, layerOf(p.ImportPath))
 		if own < 0 {
-			t.Errorf("%s is in no room: move it into one", p.ImportPath)
+			t.Errorf("%s is in no layer: move it into one", p.ImportPath)
 		}
 		for _, path := range p.Imports {
 			if path != "molrun" && !strings.HasPrefix(path, "molrun/") {
 				continue
 			}
-			if room := groupOf(path); slices.Index(packageGroups, room) > own {
-				t.Errorf("%s imports %s, but %s is below %s", p.ImportPath, path, room, groupOf(p.ImportPath))
+			if other := layerOf(path); slices.Index(layers, other) > own {
+				t.Errorf("%s imports %s, but %s is below %s", p.ImportPath, path, other, layerOf(p.ImportPath))
 			}
 		}
 	}
-	if packages < len(packageGroups) {
+	if packages < len(layers) {
 		t.Errorf("go list shows only %d packages", packages)
 	}
 }
